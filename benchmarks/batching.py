@@ -233,7 +233,7 @@ def _grown(net: Any, given: list[Any], label: str) -> None:
 
 
 class Computing:
-    """Adds up the time in which batches run: operands are gathered, kernels called."""
+    """Adds up the time in which batches run: memory is made, operands gathered, kernels called."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -260,7 +260,7 @@ def scheduling() -> None:
     from weft.dynamic.arenas import Arenas
 
     computing = Computing()
-    for name in ("run", "add"):
+    for name in ("run", "add", "take", "prepare"):
         computing.watch(Arenas, name)
     kinds = {TREE: weft_models.TreeLSTM, TAGGER: weft_models.Tagger, PARSER: weft_models.Parser}
     print(f"{'milliseconds':<16}{'a step':>10}{'scheduling':>12}{'share':>8}")

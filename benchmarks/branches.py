@@ -2,6 +2,7 @@
 
     python benchmarks/branches.py
     python benchmarks/branches.py --against torch,jax --peer-python /path/to/python
+    python benchmarks/branches.py --beside
     python benchmarks/branches.py --plans
 
 mlp      40 layers of 64 with tanh, batch 32
@@ -19,6 +20,10 @@ large kernels, less is left to gain: both towers take two processors at least as
 takes one processor. `limit` is that time, measured too, beside both one after the other. Where it
 lies above the bar, towers fill the machine by themselves, and no order of theirs can reach it.
 
+With --beside that limit is not a tower alone but two processes beside each other, each with one
+tower and one thread, which share nothing but the machine: caches and memory that both use are part
+of it.
+
 With --against these towers of other frameworks run beside them, in processes of their own. With
 --plans nothing is timed: of each workload of steps.py it is told whether its plan has chains, and
 how long it took to find out.
@@ -27,6 +32,7 @@ how long it took to find out.
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -240,7 +246,20 @@ def least(runs: dict[str, tuple[int, Callable[[], Any]]], seconds: float) -> dic
     return best
 
 
-def compare(seconds: float, only: list[str]) -> None:
+def run_alone(kind: str, seconds: float) -> None:
+    """Print the least microseconds of one tower on one thread."""
+    session, (tower, _), feeds = made_with(1, kind)
+    print(least({"alone": (1, lambda: session.run(tower, feeds))}, seconds)["alone"])
+
+
+def two_processes(kind: str, seconds: float) -> float:
+    """Return the microseconds of a tower in each of two processes beside each other: the mean."""
+    command = [sys.executable, __file__, "--alone", kind, "--seconds", str(seconds)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    return sum(float(process.communicate()[0]) for process in both) / 2
+
+
+def compare(seconds: float, only: list[str], *, beside: bool) -> None:
     """Print a line for each pair of towers."""
     print(f"{'towers':8} {'one after the other':>20} {'at the same time':>17} {'ratio':>7} limit")
     for kind in only:
@@ -255,6 +274,8 @@ def compare(seconds: float, only: list[str]) -> None:
             },
             seconds,
         )
+        if beside:
+            times["alone"] = two_processes(kind, seconds)
         print_line(kind, **times)
 
 
@@ -299,9 +320,13 @@ if __name__ == "__main__":
         parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
         parser.add_argument("--seconds", type=float, default=5.0, help="for each")
         parser.add_argument("--only", default=",".join((*FORWARD, *TRAINED)))
+        parser.add_argument("--beside", action="store_true", help="limits by two processes")
+        parser.add_argument("--alone", help=argparse.SUPPRESS)  # one of these processes
         parser.add_argument("--plans", action="store_true", help="of steps.py, not timed")
         options = parser.parse_args()
         if options.plans:
             show_plans()
+        elif options.alone:
+            run_alone(options.alone, options.seconds)
         else:
-            compare(options.seconds, options.only.split(","))
+            compare(options.seconds, options.only.split(","), beside=options.beside)

@@ -31,7 +31,10 @@ from pathlib import Path
 
 import numpy as np
 
-SIZES = (512, *(1456,) * 10, 10)
+NETS = {  # sizes of layers; about 20 million parameters each
+    "narrow start": (512, *(1456,) * 10, 10),
+    "equal": (*(2048,) * 6, 10),
+}
 ROWS = 256
 BUCKET = 9  # MiB: a hidden layer; the first layer, last to be ready, is a small one of its own
 MODES = ("eager", "jit")
@@ -44,6 +47,8 @@ def arguments():
     parser.add_argument("--gbit", type=float, default=10.0, help="of the link")
     parser.add_argument("--rounds", type=int, default=3, help="of both, in turns")
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--net", choices=NETS, default="narrow start")
+    parser.add_argument("--bucket", type=float, default=BUCKET, help="MiB of gradients")
     parser.add_argument("--peer-python", help="Python with torch")
     parser.add_argument("--trace", help="file to write")
     parser.add_argument("--worker", choices=("weft", "torch"), help=argparse.SUPPRESS)
@@ -90,18 +95,18 @@ def measure_weft(options):
     transport = DelayingTransport(plain.library, plain.comm)
     wf.distributed.init(transport)
     link = 8.0 / (options.gbit * 1e9)
-    found = {mode: timed(wf, mode, transport, link, options.steps, trace) for mode in MODES}
+    found = {mode: timed(wf, mode, transport, link, options, trace) for mode in MODES}
     if wf.distributed.rank() == 0:
         if options.trace:
             Path(options.trace).write_text(json.dumps({"traceEvents": trace.events}))
         print("RESULT", json.dumps(found), flush=True)
 
 
-def timed(wf, mode, transport, link, steps, trace):
+def timed(wf, mode, transport, link, options, trace):
     """Return the median seconds of steps without and with the delay, and the whole delay."""
-    step, handle = weft_step(wf, mode)
+    step, handle = weft_step(wf, mode, options)
     plain, delayed, waits = [], [], {0.0: [], link: []}
-    for turn in range(steps + 2):
+    for turn in range(options.steps + 2):
         for some, per_byte in ((plain, 0.0), (delayed, link)):
             transport.seconds_per_byte, transport.delayed, trace.waited = per_byte, 0.0, 0.0
             wf.distributed.barrier()
@@ -129,17 +134,18 @@ class Trace:
         self.events.append(event)
 
 
-def weft_step(wf, mode):
+def weft_step(wf, mode, options):
     wf.manual_seed(0)
+    sizes = NETS[options.net]
     layers = []
-    for a, b in pairwise(SIZES):
+    for a, b in pairwise(sizes):
         layers += [wf.nn.Linear(a, b), wf.nn.ReLU()]
     model = wf.nn.Sequential(*layers[:-1])
-    handle = wf.distributed.parallel(model, bucket_mib=BUCKET)
+    handle = wf.distributed.parallel(model, bucket_mib=options.bucket)
     optimizer = wf.optim.SGD(model.parameters(), lr=1e-3)
     rng = np.random.default_rng(wf.distributed.rank())
-    x = wf.tensor(rng.standard_normal((ROWS, SIZES[0]), np.float32))
-    y = wf.tensor(rng.integers(0, SIZES[-1], ROWS))
+    x = wf.tensor(rng.standard_normal((ROWS, sizes[0]), np.float32))
+    y = wf.tensor(rng.integers(0, sizes[-1], ROWS))
 
     def step(x, y):
         optimizer.zero_grad()
@@ -162,15 +168,16 @@ def measure_torch(options):
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     torch.manual_seed(0)
+    sizes = NETS[options.net]
     layers = []
-    for a, b in pairwise(SIZES):
+    for a, b in pairwise(sizes):
         layers += [torch.nn.Linear(a, b), torch.nn.ReLU()]
     net = torch.nn.Sequential(*layers[:-1])
-    model = torch.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=BUCKET)
+    model = torch.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=options.bucket)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     rng = np.random.default_rng(dist.get_rank())
-    x = torch.from_numpy(rng.standard_normal((ROWS, SIZES[0]), np.float32))
-    y = torch.from_numpy(rng.integers(0, SIZES[-1], ROWS))
+    x = torch.from_numpy(rng.standard_normal((ROWS, sizes[0]), np.float32))
+    y = torch.from_numpy(rng.integers(0, sizes[-1], ROWS))
     times = []
     for turn in range(options.steps + 2):
         dist.barrier()
@@ -219,6 +226,10 @@ def again(options, worker):
         str(options.steps),
         "--gbit",
         str(options.gbit),
+        "--net",
+        options.net,
+        "--bucket",
+        str(options.bucket),
         *more,
     ]
 

@@ -1,15 +1,15 @@
 """Kill ranks at random moments, many times, and see what becomes of the job.
 
-    python benchmarks/faults.py --runs 200            SIGKILL, all start again from a checkpoint
-    python benchmarks/faults.py --runs 50 --shrink    SIGKILL, the others go on
-    python benchmarks/faults.py --runs 10 --stop      SIGSTOP, which must be reported by name
+    python benchmarks/faults.py --runs 67 --kills 3           SIGKILL, all start again
+    python benchmarks/faults.py --runs 50 --shrink --kills 2  SIGKILL, the others go on
+    python benchmarks/faults.py --runs 10 --stop              SIGSTOP, must be reported by name
 
 Each run trains a small model on three ranks under `weft launch`, with a checkpoint after every
-second step. One rank is killed at a random moment: while it starts, computes, exchanges gradients
-or writes a checkpoint. Counted is how many runs ended as they should: with the weights of an
-undisturbed run to the last bit, or with --shrink with a model that is trained; how many seconds
-passed between the kill and the end of all ranks of that attempt; and whether all checkpoints can
-be read at the end.
+second step. Ranks are killed at random moments, one in each attempt: while it starts (a fifth of
+them), computes, exchanges gradients or writes a checkpoint (up to a tenth of a second behind a
+random step). Counted is how many runs ended as they should: with the weights of an undisturbed run
+to the last bit, or with --shrink with a model that is trained; how many seconds passed between a
+kill and the end of all ranks of that attempt; and whether all checkpoints can be read at the end.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ import numpy as np
 
 import weft as wf
 
+STEPS = 40
 SCRIPT = """
-import os, sys, time
+import faulthandler, os, sys, time
 from pathlib import Path
+faulthandler.dump_traceback_later(90)  # a run that hangs says where
 import numpy as np
 folder, shrink = Path(sys.argv[1]), sys.argv[2] == "1"
-(folder / f"pid-{os.environ['OMPI_COMM_WORLD_RANK']}").write_text(str(os.getpid()))
+me = os.environ["OMPI_COMM_WORLD_RANK"]
+reached = folder / f"step-{me}"
+(folder / f"pid-{me}").write_text(str(os.getpid()))
 import weft as wf
 from weft.distributed import DistributedCheckpointManager, all_reduce, rank, run_resilient, size
 
@@ -47,7 +51,7 @@ rng = np.random.default_rng(0)
 x = rng.normal(size=(60, 8)).astype(np.float32)
 y = np.sin(x.sum(1, keepdims=True)).astype(np.float32)
 manager = DistributedCheckpointManager(folder / "checkpoints", keep_last=2)
-STEPS = 40
+STEPS = int(sys.argv[3])
 
 
 def step(i):
@@ -57,6 +61,7 @@ def step(i):
     for p in model.parameters():
         p.grad = all_reduce(p.grad, "mean")
     optimizer.step()
+    reached.write_text(str(i))
     time.sleep(0.02)
     if not shrink and i % 2:
         manager.save(i + 1, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
@@ -96,6 +101,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=1, help="ranks killed in a run, one by one")
     parser.add_argument("--shrink", action="store_true")
     parser.add_argument("--stop", action="store_true")
     return parser.parse_args()
@@ -103,21 +109,26 @@ def arguments() -> argparse.Namespace:
 
 def command(folder: Path, options: argparse.Namespace) -> list[str]:
     """Return the command of a run."""
-    how = ["--survive"] if options.shrink else ["--max-restarts", "3"]
+    how = ["--survive"] if options.shrink else ["--max-restarts", str(options.kills)]
     launch = [sys.executable, "-m", "weft.cli", "launch", "-n", "3", "--threads", "1", *how]
-    script = [str(folder.parent / "train.py"), str(folder), str(int(options.shrink))]
+    script = [str(folder.parent / "train.py"), str(folder), str(int(options.shrink)), str(STEPS)]
     return [*launch, "--logs", str(folder / "logs"), *script]
 
 
 def undisturbed(root: Path, options: argparse.Namespace) -> tuple[Any, float]:
-    """Return the weights of a run that nothing happens to, and how long its script takes."""
+    """Return the weights of a run that nothing happens to, and how long its ranks take to start."""
     folder = root / "undisturbed"
     folder.mkdir()
     began = time.monotonic()
-    subprocess.run(command(folder, options), check=True, capture_output=True, timeout=300)
-    lived = time.time() - min((folder / f"pid-{r}").stat().st_mtime for r in range(3))
-    print(f"undisturbed: {time.monotonic() - began:.1f} s, {lived:.1f} s of them in the script")
-    return weights(folder), lived
+    with (folder / "said").open("w") as said:
+        process = subprocess.Popen(command(folder, options), stdout=said, stderr=said)
+        wait_for(folder / "pid-0")
+        first = time.monotonic()
+        wait_for(folder / "step-0")
+        start = time.monotonic() - first
+        assert process.wait(timeout=300) == 0, read(folder / "said")
+    print(f"undisturbed: {time.monotonic() - began:.1f} s, {start:.1f} s to start a rank")
+    return weights(folder), start
 
 
 def weights(folder: Path) -> list[Any]:
@@ -128,50 +139,94 @@ def weights(folder: Path) -> list[Any]:
 def disturbed(
     root: Path, number: int, seconds: float, rng: random.Random, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Run, and kill a rank at a random moment; return what happened."""
+    """Run, and kill ranks at random moments, one after another; return what happened."""
     folder = root / f"run-{number}"
     folder.mkdir()
-    rank, moment = rng.randrange(3), rng.uniform(0.0, 1.0) * seconds
     began = time.monotonic()
     with (folder / "said").open("w") as said:
         process = subprocess.Popen(command(folder, options), stdout=said, stderr=said)
-        wait_for(folder / f"pid-{rank}")
-        time.sleep(moment)
-        pids = [int(text) for r in range(3) if (text := read(folder / f"pid-{r}"))]
-        killed = hit(folder / f"pid-{rank}", signal.SIGSTOP if options.stop else signal.SIGKILL)
-        at = time.monotonic()
-        while any(is_alive(pid) for pid in pids) and not options.shrink:
-            if time.monotonic() - at > 60:
-                break
-            time.sleep(0.02)
-        ended = time.monotonic() - at
+        seen: set[int] = set()
+        kills = [kill_one(folder, seen, seconds, rng, options)]
+        while kills[-1]["killed"] and len(kills) < options.kills:
+            kills.append(kill_one(folder, seen, seconds, rng, options))
         try:
             status = process.wait(timeout=180)
         except subprocess.TimeoutExpired:
             process.kill()
             status = -1
+    if status:
+        show(folder)
     text = (folder / "said").read_text()
+    hits = [one for one in kills if one["killed"]]
+    for one in hits:
+        one["named"] = f"rank {one['rank']} (process {one['pid']}" in text
     print(
-        f"run {number}: rank {rank} at {moment:.1f} s, killed {killed}, status {status}, "
-        f"ended after {ended:.1f} s, all {time.monotonic() - began:.1f} s",
+        f"run {number}: {[(one['rank'], one['step']) for one in hits]} killed, status {status}, "
+        f"{time.monotonic() - began:.1f} s",
         flush=True,
     )
     return {
-        "killed": killed,
+        "kills": hits,
         "status": status,
-        "ended": ended if killed else 0.0,
-        "named": f"rank {rank} (process" in text,
         "restarted": len(re.findall("starting again", text)),
         "weights": weights(folder) if status == 0 else None,
         "readable": all_readable(folder / "checkpoints"),
     }
 
 
-def wait_for(path: Path) -> None:
-    """Wait until a file is there."""
+def kill_one(
+    folder: Path, seen: set[int], seconds: float, rng: random.Random, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Kill a rank of those that run, at a random moment; wait until its attempt has ended."""
+    dead = seen if options.shrink else set()
+    rank = rng.choice([r for r in range(3) if number_in(folder / f"pid-{r}") not in dead])
+    pid = new_number(folder / f"pid-{rank}", seen)
+    reached = number_in(folder / f"step-{rank}")
+    late = reached + 1 >= STEPS or (rng.random() < 0.2 and not dead)
+    step = None if late else rng.randrange(reached + 1, STEPS)
+    if step is not None:
+        wait_for(folder / f"step-{rank}", step)
+    time.sleep(rng.uniform(0.0, seconds if step is None else 0.1))
+    pids = [n for r in range(3) if (n := number_in(folder / f"pid-{r}"))]
+    killed = hit(pid, signal.SIGSTOP if options.stop else signal.SIGKILL)
+    at = time.monotonic()
+    seen |= {pid} if options.shrink else set(pids)
+    while not options.shrink and any(is_alive(n) for n in pids) and time.monotonic() - at < 60:
+        time.sleep(0.02)
+    ended = 0.0 if options.shrink else time.monotonic() - at
+    return {"rank": rank, "pid": pid, "step": step, "killed": killed, "ended": ended}
+
+
+def new_number(path: Path, seen: set[int]) -> int:
+    """Return the number in a file, once it is another than those of before."""
     until = time.monotonic() + 120
-    while not read(path) and time.monotonic() < until:
-        time.sleep(0.01)
+    while time.monotonic() < until:
+        number = number_in(path)
+        if number and number not in seen:
+            return number
+        time.sleep(0.005)
+    return 0
+
+
+def number_in(path: Path) -> int:
+    """Return the number in a file; 0 if there is none."""
+    return int(read(path) or 0)
+
+
+def show(folder: Path) -> None:
+    """Print what was said in a run that did not end well, and by whom."""
+    for path in (folder / "said", *sorted((folder / "logs").glob("*.log"))):
+        print(f"---- {path.name}\n{read(path)[-4000:]}", flush=True)
+
+
+def wait_for(path: Path, number: int = 0) -> None:
+    """Wait until a file is there, with at least some number in it."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        text = read(path)
+        if text and int(text) >= number:
+            return
+        time.sleep(0.005)
 
 
 def read(path: Path) -> str:
@@ -182,12 +237,11 @@ def read(path: Path) -> str:
         return ""
 
 
-def hit(path: Path, number: int) -> bool:
-    """Send a signal to the process whose number is in a file; tell whether it was there."""
-    pid = read(path)
-    if not pid or not is_alive(int(pid)):
+def hit(pid: int, number: int) -> bool:
+    """Send a signal to a process; tell whether it was there."""
+    if not pid or not is_alive(pid):
         return False
-    os.kill(int(pid), number)
+    os.kill(pid, number)
     return True
 
 
@@ -212,16 +266,17 @@ def all_readable(folder: Path) -> bool:
 
 def report(found: list[dict[str, Any]], expected: Any, options: argparse.Namespace) -> None:
     """Print the counts."""
-    hits = [one for one in found if one["killed"]]
-    print(f"{len(found)} runs, {len(hits)} of them with a rank killed before its end")
-    print(f"ended well: {sum(one['status'] == 0 for one in found)}")
-    print(f"the rank named: {sum(one['named'] for one in hits)} of {len(hits)}")
-    print(f"checkpoints readable: {sum(one['readable'] for one in found)}")
+    hits = [one for run in found for one in run["kills"]]
+    print(f"{len(found)} runs, {len(hits)} ranks {'stopped' if options.stop else 'killed'}")
+    print(f"runs that ended well: {sum(one['status'] == 0 for one in found)}")
+    print(f"ranks named: {sum(one['named'] for one in hits)} of {len(hits)}")
+    print(f"runs whose checkpoints are readable: {sum(one['readable'] for one in found)}")
     if options.shrink:
         return
     same = [one["weights"] is not None and equal(one["weights"], expected) for one in found]
-    print(f"weights of an undisturbed run, to the last bit: {sum(same)}")
-    print(f"longest time until all ranks had ended: {max(one['ended'] for one in found):.1f} s")
+    print(f"runs with the weights of an undisturbed one, to the last bit: {sum(same)}")
+    longest = max((one["ended"] for one in hits), default=0.0)
+    print(f"longest time from a kill until all ranks had ended: {longest:.1f} s")
 
 
 def equal(a: list[Any], b: list[Any]) -> bool:

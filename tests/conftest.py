@@ -24,7 +24,7 @@ settings.register_profile("long", _NO_CLOCK, max_examples=2000, print_blob=True)
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("weft")
     group.addoption("--long", action="store_true", help="run tests marked long; more examples")
-    group.addoption("--few", action="store_true", help="run one compiled sample per operator")
+    group.addoption("--few", action="store_true", help="run one sample per operator")
     group.addoption("--peers", action="store_true", help="run comparisons with PyTorch")
 
 
@@ -36,6 +36,17 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("WEFT_VERIFY", "1")  # kernel programs, after each stage
     if config.getoption("--hypothesis-profile") is None:  # the user's explicit choice stands
         settings.load_profile("long" if config.getoption("--long") else "ci")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage among the tests, which are many and stay to the end, now and later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

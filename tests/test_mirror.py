@@ -151,7 +151,7 @@ OTHERS = {
     "distributed/asynchronous/{server,client,windows,local}.py": Row(
         "distributed/test_checkpoints.py", "the checks of programs/cluster.py, in one start of MPI"
     ),
-    "distributed/simulation/{measured,network,timeline}.py": Row(
+    "distributed/simulation/{calibration,measured,network,timeline}.py": Row(
         "distributed/simulation/test_predictions.py", "what predictions are made of"
     ),
     "distributed/sharded_state.py": Row(
@@ -241,6 +241,9 @@ OTHERS = {
     # -- passes --
     "passes/{recompute,remat}.py": Row(
         "compiler/test_budget.py", "rematerialisation within a budget"
+    ),
+    "passes/dividing/{choices,forms}.py": Row(
+        "passes/dividing/test_divide.py", "what is divided, and how it becomes whole again"
     ),
     "passes/match.py": Row("passes/test_simplify.py", "patterns of its rules"),
     "passes/rolling/{alphabet,builder,phases,stacks,trips}.py": Row(
@@ -432,6 +435,8 @@ OTHERS = {
     ),
     "train/objective.py": Row("train/test_updater.py", "losses of batches"),
     "faces/report.py": Row("faces/test_absent.py", "names that were missing"),
+    "core/recordings.py": Row("capture/test_objects.py", "what faces add to what is kept whole"),
+    "torch/{dtypes,recorded}.py": Row("torch/test_tensor.py", "what tensors are"),
     "torch/{adoption,tensor_methods,types,sizes,devices,printing,backward,old_types,top}.py": Row(
         "torch/test_tensor.py", "what tensors are, and say of themselves"
     ),
@@ -446,6 +451,9 @@ OTHERS = {
         "torch/test_functions.py", "functions, against figures of PyTorch"
     ),
     "torch/{nn/utils/*,optim/*}.py": Row("torch/test_nn.py", "modules, and how they train"),
+    "torch/{multiprocessing,version,mps,xpu}.py": Row(
+        "torch/test_jit.py", "what stands in for what is not here"
+    ),
     "torch/{utils/data/*,cuda/*}.py": Row(
         "torch/test_utils.py", "what programs use besides tensors and modules"
     ),

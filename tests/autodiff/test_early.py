@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,13 @@ def test_a_backward_that_reaches_none_of_them_is_as_ever(leaves):
     (b * 2.0).sum().backward()
     assert exchanger.used is None
     np.testing.assert_array_equal(b.grad.numpy(), [2.0])
+
+
+def test_nothing_keeps_gradients_that_were_forgotten(leaves):
+    exchanger = Doubling(leaves[0])
+    (leaves[0] * leaves[1]).sum().backward()
+    held = [weakref.ref(leaf.grad._value) for leaf in leaves[:2]]
+    exchanger.told.clear()
+    for leaf in leaves:
+        leaf.grad = None
+    assert [ref() for ref in held] == [None, None]

@@ -21,6 +21,10 @@ def network() -> wf.nn.Module:
     )
 
 
+def double_of(x):
+    return 2 * x
+
+
 def batches(count: int = 6) -> list[tuple[wf.Tensor, wf.Tensor]]:
     rng = np.random.default_rng(0)
     return [
@@ -246,6 +250,13 @@ def test_it_tells_what_became_of_calls():
     stats = f.stats()
     assert (stats["recordings"], stats["compiled_calls"], stats["eager_calls"]) == (3, 4, 0)
     assert sum(stats["kernels"].values()) > 0
+
+
+def test_it_prints_its_function_and_how_many_programs_there_are():
+    double = wf.jit(double_of)
+    assert repr(double) == "<jit of double_of: 0 programs>"
+    double(wf.ones(2))
+    assert repr(double) == "<jit of double_of: 1 program>"
 
 
 def test_its_graph_can_be_seen_without_running_it():

@@ -86,3 +86,35 @@ def test_options_for_ranks_need_their_number(tmp_path, capsys):
     (tmp_path / "run.toml").write_text(CONFIG)
     assert main(["train", str(tmp_path / "run.toml"), "--hosts", "a,b"]) == 2
     assert "--hosts is for many processes: say how many with -n" in capsys.readouterr().err
+
+
+def test_how_ranks_train_together(tmp_path, capsys):
+    tables = {
+        "parallel = 3": "must be true or false",
+        "parallel = { zero = 4 }": "must be one of 0, 1, 2, 3",
+        "parallel = { staleness = 4 }": "staleness is no option of mode = 'sync'",
+        "parallel = { mode = 'async', zero = 1 }": "zero is no option of mode = 'async'",
+        "parallel = { mode = 'local', every = 0 }": "every must be",
+        "parallel = { shard = 2 }": "did you mean 'shards'",
+    }
+    for line, problem in tables.items():
+        (tmp_path / "run.toml").write_text(CONFIG + line + "\n")
+        assert main(["train", str(tmp_path / "run.toml")]) == 2
+        assert problem in capsys.readouterr().err, line
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["{ mode = 'async', staleness = 1 }", "{ zero = 3 }"])
+def test_other_ways_by_toml(run, tmp_path, way):
+    pytest.importorskip("mpi4py")
+    (tmp_path / "run.toml").write_text(CONFIG + f"parallel = {way}\n")
+    for resume in ((), ("--resume", "auto", "--set", "trainer.epochs=3")):
+        done = run(
+            "-n", "3", "--threads", "1", "--out", "out", "--set", "data.batch_size=18", *resume
+        )
+        assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out" / "log.jsonl").read_text().splitlines()
+    assert len(lines) == 3
+    assert json.loads(lines[-1])["val/loss"] < json.loads(lines[0])["val/loss"]
+    found = wf.load(tmp_path / "out" / "model.safetensors")
+    assert {tuple(x.shape) for x in found.values()} >= {(8, 4), (3, 8)}

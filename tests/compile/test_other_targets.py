@@ -19,7 +19,7 @@ from weft.backends.cpu.codegen.target import CHOICES, chosen, describe, host
 from weft.core.errors import ArgumentError
 
 ROOT = Path(__file__).parents[2]
-ALL = ["tests/codegen", "tests/compile", "tests/lower"]
+ALL = ["tests/backends/cpu/codegen", "tests/compile", "tests/lower"]
 
 pytestmark = pytest.mark.skipif("WEFT_TARGET" in os.environ, reason="a target is chosen already")
 

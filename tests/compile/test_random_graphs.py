@@ -15,7 +15,7 @@ from tests.compile.agreement import PROGRAM, assert_agree, run_reference
 from tests.programs.mixed import MixedProgram
 from tests.threads import num_threads
 
-CI, LONG = 150, 2500
+CI, LONG = 60, 2500
 
 
 def graphs(most_steps):

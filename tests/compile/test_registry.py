@@ -20,6 +20,7 @@ from tests.compile.agreement import (
     units_between,
 )
 from tests.ops import conformance as c
+from tests.ops.by_operator import every_other, over, two_of_each_kind
 from weft.core.tensor import Tensor
 from weft.core.tree import tree_leaves
 from weft.graph.special import SOURCES
@@ -55,6 +56,12 @@ def rounding_error(case, single, position):
 
 
 CASES = [case for case in c.cases() if not case.is_random]
+
+
+def has_doubles(case):
+    """Tell whether a sample differs from what it is in float32."""
+    return any(a.dtype == np.float64 for a in c.Arguments.of(case.drawn()).arrays())
+
 
 # What belongs to a library: it needs LAPACK, a sort, a search, or a series of its own.
 LIBRARY = frozenset(
@@ -96,30 +103,39 @@ def runs_in_code(node):
     return node.op.kind != "control" and node.op.name not in LIBRARY | SOMETIMES
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+@over(CASES, ordinary=two_of_each_kind)
 def test_compiled_equals_interpreted(case):
-    for convert in (np.copy, c.to_single):
-        try:
-            graph, fetches, feeds = build(case, convert)
-        except wf.WeftError as error:
-            pytest.skip(f"not for graphs: {error}")
-        if not fetches:
-            pytest.skip("nothing to run")
-        expected = wf.Session(graph, compiled=False).run(fetches, feeds)
-        session = wf.Session(graph, compiled=True)
-        executable = session.executable(fetches, feeds)
-        calls = [k for k in executable.program.kernels if isinstance(k, CallKernel)]
-        called = [n for k in calls for n in executable.analysis.sources.origins(k)]
-        assert not any(map(runs_in_code, called)), case.id
-        found = session.run(fetches, feeds)
-        meant = run_reference(graph, fetches, feeds)
-        tolerance = None if is_exact(graph) else OPERATOR
-        units = units_between(executable.program)
-        for i, (a, b, n) in enumerate(zip(found, expected, meant, strict=True)):
-            slack = 4 * rounding_error(case, b, i)
-            assert_agree(a, b, tolerance, case.id, slack=slack)
-            assert_agree(n, b, tolerance, f"{case.id}: reference", slack=slack)
-            assert_within_units(a, n, units, f"{case.id}: reference")
+    check_compiled(case, c.to_single)
+
+
+@over(filter(has_doubles, CASES), ordinary=every_other)
+def test_compiled_doubles_equal_interpreted_ones(case):
+    check_compiled(case, np.copy)
+
+
+def check_compiled(case, convert):
+    """Run a sample as machine code, by the reference back end and node by node."""
+    try:
+        graph, fetches, feeds = build(case, convert)
+    except wf.WeftError as error:
+        pytest.skip(f"not for graphs: {error}")
+    if not fetches:
+        pytest.skip("nothing to run")
+    expected = wf.Session(graph, compiled=False).run(fetches, feeds)
+    session = wf.Session(graph, compiled=True)
+    executable = session.executable(fetches, feeds)
+    calls = [k for k in executable.program.kernels if isinstance(k, CallKernel)]
+    called = [n for k in calls for n in executable.analysis.sources.origins(k)]
+    assert not any(map(runs_in_code, called)), case.id
+    found = session.run(fetches, feeds)
+    meant = run_reference(graph, fetches, feeds)
+    tolerance = None if is_exact(graph) else OPERATOR
+    units = units_between(executable.program)
+    for i, (a, b, n) in enumerate(zip(found, expected, meant, strict=True)):
+        slack = 4 * rounding_error(case, b, i)
+        assert_agree(a, b, tolerance, case.id, slack=slack)
+        assert_agree(n, b, tolerance, f"{case.id}: reference", slack=slack)
+        assert_within_units(a, n, units, f"{case.id}: reference")
 
 
 def is_exact(graph):
@@ -130,7 +146,7 @@ def is_exact(graph):
 DRAWN = [case for case in c.cases() if case.is_random]
 
 
-@pytest.mark.parametrize("case", DRAWN, ids=[case.id for case in DRAWN])
+@over(DRAWN)
 def test_draws_are_the_same_bits(case):
     graph, fetches, feeds = build(case, np.copy)
     expected = wf.Session(graph, compiled=False).run(fetches, feeds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -65,9 +67,21 @@ def assert_as_numpy(function, shape, dtype):
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SIZES, ids=str)
-@pytest.mark.parametrize("name", EVERY_DTYPE)
+def in_turn(names, dtypes):
+    """Return names, sizes and dtypes, half of them in long runs only: each is compiled."""
+    every = product(enumerate(names), enumerate(SIZES), enumerate(dtypes))
+    params = [
+        pytest.param(
+            *(name, shape, dtype),
+            id=f"{name}-{shape}-{dtype}",
+            marks=pytest.mark.long if (i + j + k) % 2 else (),
+        )
+        for (i, name), (j, shape), (k, dtype) in every
+    ]
+    return pytest.mark.parametrize(("name", "shape", "dtype"), params)
+
+
+@in_turn(EVERY_DTYPE, DTYPES)
 def test_elements(name, shape, dtype):
     function = EVERY_DTYPE[name]
     assert_as_numpy(lambda lib, *xs: function(Truths(lib), *xs), shape, dtype)
@@ -84,9 +98,7 @@ class Truths:
         self.logical_xor = lambda a, b: (a != 0) ^ (b != 0)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
-@pytest.mark.parametrize("shape", SIZES, ids=str)
-@pytest.mark.parametrize("name", NUMBERS)
+@in_turn(NUMBERS, ["float32", "float64", "int32"])
 def test_reductions(name, shape, dtype):
     assert_as_numpy(NUMBERS[name], shape, dtype)
 

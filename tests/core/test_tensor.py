@@ -247,6 +247,7 @@ def test_arithmetic_operators():
         (lambda: wf.tensor(np.array([1.0])), "tensor([1.], dtype=float64)"),
         (lambda: wf.tensor([1.0], requires_grad=True), "tensor([1.], requires_grad=True)"),
         (lambda: wf.tensor([1.0], requires_grad=True) * 2, "tensor([2.], grad_fn=<mul>)"),
+        (lambda: wf.tensor([1.0, 2.5], dtype="bfloat16"), "tensor([1. , 2.5], dtype=bfloat16)"),
         (lambda: wf.zeros((0, 3)), "tensor([], dtype=float32, shape=(0, 3))"),
     ],
 )

@@ -195,3 +195,18 @@ def test_base_class_says_what_to_define() -> None:
         len(Dataset())
     with pytest.raises(NotImplementedError, match="must define __getitem__"):
         Dataset()[0]
+
+
+@pytest.mark.parametrize("rows", [range(2, 5), range(6, 6), range(6, 0, -2), range(1, 7, 3)])
+def test_rows_that_follow_one_another_are_those_at_their_indices(rows: range) -> None:
+    x = np.arange(14.0).reshape(2, 7).T
+    taken, numbers = TensorDataset(x, np.arange(7)).take_batch(rows)
+    np.testing.assert_array_equal(taken.numpy(), x[list(rows)].reshape(-1, 2))
+    assert taken.numpy().flags.c_contiguous
+    assert numbers.tolist() == list(rows)
+    assert not np.shares_memory(taken.numpy(), x)
+
+
+def test_rows_beyond_the_end_are_refused() -> None:
+    with pytest.raises(IndexError):
+        TensorDataset(np.arange(7)).take_batch(range(5, 9))

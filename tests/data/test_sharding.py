@@ -87,3 +87,23 @@ def test_what_cannot_be_shared():
 
     with pytest.raises(ValueError, match="a stream"):
         DataLoader(Stream(), shard=(0, 2))
+
+
+def test_batches_in_turns() -> None:
+    loader = DataLoader(TensorDataset(wf.arange(10)), 2, shuffle=True, seed=3)
+    whole = [x.tolist() for x in loader]
+    for place in range(3):
+        mine = loader.taking_turns(place, 3)
+        assert [x.tolist() for x in mine] == whole[place::3]
+        assert len(mine) == len(whole[place::3])
+        assert not mine.shares_rows
+    mine = loader.taking_turns(1, 2)
+    next(iter(mine))
+    again = loader.taking_turns(1, 2)
+    again.load_state_dict(mine.state_dict())
+    assert [x.tolist() for x in again] == whole[3::2]
+
+
+def test_streams_have_no_turns() -> None:
+    with pytest.raises(ValueError, match="known only by reading them all"):
+        DataLoader(wf.data.IterableSource([1, 2]), 2).taking_turns(0, 2)

@@ -47,3 +47,21 @@ def test_a_bucket_says_what_it_holds():
     assert bucket.note.startswith("gradients of 2 parameters, p1 ... p0, ")
     assert some.note.startswith("gradients of 1 parameters, p1, ")
     assert bucket.note != some.note
+
+
+def test_a_large_parameter_at_the_end_travels_in_rows():
+    mib = 1 << 18
+    named = parameters((16, mib), (3,))
+    buckets = plan_buckets(named)
+    assert names(buckets) == [("p1",), *[("p0",)] * 4]
+    assert [b.rows for b in buckets[1:]] == [(0, 4), (4, 8), (8, 12), (12, 16)]
+    assert len({b.note for b in buckets}) == 5
+    assert all(b.among([named[0][1]]).rows == b.rows for b in buckets)
+    grad = np.arange(16.0 * mib, dtype=np.float32).reshape(16, mib)
+    flat = [b.packed({id(named[0][1]): grad}) for b in buckets[1:]]
+    found = [b.unpacked(x)[0].numpy() for b, x in zip(buckets[1:], flat, strict=True)]
+    np.testing.assert_array_equal(np.concatenate(found), grad)
+    # A vector has no rows, and what is small, or not the last one, goes as a whole.
+    assert names(plan_buckets(parameters(mib * 16))) == [("p0",)]
+    assert names(plan_buckets(parameters((4, mib)))) == [("p0",)]
+    assert names(plan_buckets(parameters((3,), (16, mib)))) == [("p1",), ("p0",)]

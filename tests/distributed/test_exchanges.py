@@ -7,7 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from weft.distributed.exchanges import Exchanges, ExchangeSignature, checksum, take
+from weft.distributed.exchanges import Exchanges, ExchangeSignature, take
+from weft.distributed.programs import checksum
 from weft.distributed.transport import AloneTransport
 
 
@@ -29,7 +30,7 @@ class OtherTransport(AloneTransport):
     """One process beside another that does something else."""
 
     def agree(self, number):
-        return [number, number + 1]
+        return [number, number + (1 << 40)]
 
     def objects(self, item):
         return [item, "max of int64[]"]

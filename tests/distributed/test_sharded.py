@@ -56,8 +56,12 @@ def test_what_cannot_be_sharded():
         dist.shard_parameters(3)
     shared = wf.nn.Sequential(wf.nn.Linear(2, 2), wf.nn.Linear(2, 2))
     shared[1].weight = shared[0].weight
-    with pytest.raises(ValueError, match="share a parameter"):
-        dist.shard_parameters(shared)
+    with pytest.raises(ValueError, match="0 and 1 share a parameter; make what holds"):
+        dist.shard_parameters(shared, units=lambda m: isinstance(m, wf.nn.Linear))
+    tied = wf.nn.Sequential(wf.nn.Linear(2, 2), wf.nn.Linear(2, 2), wf.nn.Linear(2, 2))
+    tied[2].weight = tied[0].weight
+    dist.shard_parameters(tied)  # what is tied stays whole
+    assert [type(m).__name__ for m in tied.children()] == ["Linear", "ShardedUnit", "Linear"]
     optimizer = wf.optim.SGD(wf.nn.Linear(2, 2).parameters())
     with pytest.raises(TypeError, match="zero is for a module"):
         dist.parallel(optimizer, zero=1)

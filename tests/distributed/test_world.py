@@ -48,7 +48,9 @@ def test_mpi_must_see_as_many_processes_as_the_environment_says():
         "import weft; weft.distributed.init()", RANK="0", WORLD_SIZE="2", **ENVIRONMENT
     )
     assert "says that there are 2 processes, MPI sees 1" in done.stderr
-    assert "weft launch" in done.stderr
+    assert "RANK and WORLD_SIZE name processes and connect none" in done.stderr
+    assert "weft launch -n 2 script.py" in done.stderr
+    assert "unset both to run this process alone" in done.stderr
 
 
 def test_without_mpi4py_the_extra_is_named():

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 
 import weft as wf
 from weft import distributed as dist
+from weft.cli.assemble import build_run, build_updater
+from weft.cli.config import read_source
+from weft.cli.schedules import build_schedule
 from weft.nn import functional as F
 
 BATCH = 8
@@ -77,29 +82,50 @@ def loss_of(model, x, y):
     return F.cross_entropy(out.reshape((-1, out.shape[-1])), y.reshape((-1,)))
 
 
-def train(name, mode, *, steps=4, dtype="float64", alone=False, clip=None, make=None, **options):
-    """Return the losses of the global batches: on this process alone, or on all of them."""
+def train(
+    name,
+    mode,
+    *,
+    steps=4,
+    dtype="float64",
+    alone=False,
+    clip=None,
+    accumulate=1,
+    schedule=False,
+    look=None,
+    **options,
+):
+    """Return the losses of the global batches: on this process alone, or on all of them.
+
+    accumulate   batches whose mean gradient makes a step
+    schedule     whether the learning rate falls
+    look         called with the model and the optimizer in the end
+    options      of `parallel`
+    """
     before = wf.default_float()
     wf.set_default_dtype(dtype)
     try:
         wf.manual_seed(3 if alone or dist.rank() == 0 else 99)
         model = WORKLOADS[name][0]()
-        optimizer = wf.optim.AdamW(model.parameters(), lr=1e-2)
-        if alone:
+        if alone or dist.rank() == 0:
             wf.manual_seed(4)
-            rank, size, handle = 0, 1, None
-        else:
-            if dist.rank() == 0:
-                wf.manual_seed(4)
+        rank, size, handle = 0, 1, None
+        if not alone:
             options.setdefault("sync_batch_norm", name == "cnn")
-            handle = (make or dist.parallel)(model, **options)
+            handle = dist.parallel(model, **options)
             rank, size = dist.rank(), dist.size()
-        step = made_step(model, optimizer, mode, name, clip)
+        optimizer = wf.optim.AdamW(model.parameters(), lr=1e-2)
+        falling = wf.optim.lr.CosineAnnealingLR(optimizer, 2 * steps) if schedule else None
+        step = made_step(model, optimizer, mode, handle, clip)
         losses = []
-        for x, y in batches(name, steps, dtype):
+        for given in grouped(batches(name, steps * accumulate, dtype), accumulate):
             rows = slice(rank * BATCH // size, (rank + 1) * BATCH // size)
-            loss = wf.tensor(np.asarray(step(wf.tensor(x[rows]), wf.tensor(y[rows]))))
+            loss = wf.tensor(np.asarray(step(*[wf.tensor(part[rows]) for part in given])))
             losses.append(float(loss if alone else dist.all_reduce(loss, "mean")))
+            if falling is not None:
+                falling.step()
+        if look is not None:
+            look(model, optimizer)
         if handle is not None:
             handle.close()
         return losses
@@ -107,34 +133,142 @@ def train(name, mode, *, steps=4, dtype="float64", alone=False, clip=None, make=
         wf.set_default_dtype(before)
 
 
-def made_step(model, optimizer, mode, name, clip, clipping=wf.optim.clip_grad_norm_):
-    """Return a training step as the mode runs it."""
-    if mode == "static":
-        return static_step(model, optimizer, name)
+def grouped(pairs, count):
+    """Yield the parts of so many batches one after another: x, y, x, y, ..."""
+    pairs = list(pairs)
+    for i in range(0, len(pairs), count):
+        yield [part for pair in pairs[i : i + count] for part in pair]
 
-    def step(x, y):
+
+def made_step(model, optimizer, mode, handle=None, clip=None):
+    """Return a training step of one or several batches, as the mode runs it."""
+    if mode == "static":
+        return static_step(model, optimizer, clip)
+
+    def step(*given):
         optimizer.zero_grad()
-        loss = loss_of(model, x, y)
-        loss.backward()
+        count, total = len(given) // 2, 0.0
+        for i in range(count):
+            loss = loss_of(model, *given[2 * i : 2 * i + 2]) / count
+            with handle.no_sync() if handle and i < count - 1 else nullcontext():
+                loss.backward()
+            total = total + loss.detach()
         if clip is not None:
-            clipping(list(model.parameters()), clip)
+            wf.optim.clip_grad_norm_(list(model.parameters()), clip)
         optimizer.step()
-        return loss.detach()
+        return total
 
     return wf.jit(step, strict=True) if mode == "jit" else step
 
 
-def static_step(model, optimizer, name):
+def static_step(model, optimizer, clip):
     held = {}
 
-    def step(x, y):
+    def step(*given):
         if not held:
             with wf.Graph() as graph:
-                feeds = [wf.placeholder(v.shape, v.dtype) for v in (x, y)]
-                loss = loss_of(model, *feeds)
-                held.update(feeds=feeds, fetch=[loss, optimizer.minimize(loss)])
+                feeds = [wf.placeholder(v.shape, v.dtype) for v in given]
+                pairs = list(zip(feeds[::2], feeds[1::2], strict=True))
+                loss = sum(loss_of(model, *pair) for pair in pairs) / len(pairs)
+                taken = optimizer.minimize(loss, clip_norm=clip)
+                held.update(feeds=feeds, fetch=[loss, taken])
             held["session"] = wf.Session(graph)
-        fed = dict(zip(held["feeds"], (x, y), strict=True))
+        fed = dict(zip(held["feeds"], given, strict=True))
         return held["session"].run(held["fetch"], fed)[0]
 
     return step
+
+
+# -- by TOML ---------------------------------------------------------------------------------------
+
+IMAGES = """
+[data.source]
+type = "npz"
+path = "{folder}/images.npz"
+[model]
+"""
+TEXT = """
+[data.source]
+type = "characters"
+path = "{folder}/text.txt"
+length = 7
+[model]
+"""
+
+
+def layers(*kinds):
+    lines = []
+    for kind in kinds:
+        lines += ["[[model.layers]]", f"type = {kind}"]
+    return "\n".join(lines)
+
+
+MODELS = {
+    "mlp": IMAGES
+    + layers('"Flatten"', '"Linear"\nout_features = 16', '"Tanh"', '"Dropout"\np = 0.3')
+    + "\n"
+    + layers('"Linear"\nout_features = 3'),
+    "cnn": IMAGES
+    + layers('"Conv2d"\nout_channels = 4\nkernel_size = 3', '"BatchNorm2d"', '"ReLU"')
+    + "\n"
+    + layers('"Flatten"', '"Linear"\nout_features = 3'),
+    "lstm": TEXT + 'type = "lstm_lm"\nembed_size = 8\nhidden_size = 8\ndropout = 0.1',
+    "gpt": TEXT
+    + 'type = "gpt"\nblock_size = 7\nn_layer = 2\nn_head = 2\nn_embd = 16\ndropout = 0.1',
+}
+CONFIG = """
+loss = "cross_entropy"
+precision = "float64"
+seed = 5
+{model}
+[data]
+batch_size = 8
+split = [0.9, 0.1]
+drop_last = true
+[optimizer]
+type = "adamw"
+lr = 0.01
+[schedule]
+type = "cosine"
+unit = "iteration"
+[trainer]
+iterations = {steps}
+accumulate = {accumulate}
+clip_norm = 0.5
+{parallel}
+"""
+
+
+def write_data(folder):
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((120, 1, 6, 6))
+    np.savez(folder / "images.npz", x=x, y=rng.integers(0, 3, 120))
+    letters = rng.choice(list("abc defgh"), 400)
+    (folder / "text.txt").write_text("".join(letters))
+
+
+def train_by_toml(name, folder, parallel, *, steps=4, accumulate=1):
+    """Return the losses of a run that a TOML file describes: clipped, with a schedule."""
+    head, _, model = MODELS[name].partition("[model]")
+    text = CONFIG.format(
+        model="", steps=steps, accumulate=accumulate, parallel=f"parallel = {parallel}"
+    )
+    text += head.format(folder=folder) + "[model]" + model
+    file = folder / f"run-{dist.rank()}.toml"
+    file.write_text(text)
+    run = build_run(read_source(file))
+    trainer = wf.train.Trainer(build_updater(run), stop=(steps, "iteration"), out=None)
+    made = build_schedule(
+        run.source, run.config, trainer.updater.optimizer, trainer.updater.feed.length
+    )
+    trainer.extend(made[0], trigger=made[1])
+    losses = []
+
+    @trainer.extend(trigger=(1, "iteration"))
+    def note(trainer):
+        losses.append(trainer.observation["train/loss"])
+
+    trainer.run()
+    if trainer.updater.parallel is not None:
+        trainer.updater.parallel.close()
+    return losses

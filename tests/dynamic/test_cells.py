@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.dynamic.cell_kernels import width_for
+from weft.dynamic.cell_kernels import WIDE, width_for, width_within
 
 W = wf.tensor(np.random.default_rng(0).normal(size=(3, 3)), requires_grad=True)
 
@@ -135,3 +135,28 @@ def test_widths_are_few_and_near():
     widths = {width_for(n) for n in range(1, 5000)}
     assert len(widths) < 90
     assert all(n <= width_for(n) <= 1.13 * n + 1 for n in range(1, 5000))
+
+
+def test_a_batch_is_taken_in_widths_that_there_are():
+    for n in range(1, 5000):
+        width = width_within(n)
+        assert 0.88 * n < width <= n
+        assert n == 1 or width_for(width) == width
+
+
+@pytest.mark.parametrize("count", [WIDE - 1, WIDE, WIDE + 45])
+def test_weights_of_wide_batches(count):
+    rng = np.random.default_rng(count)
+    weight = wf.tensor(rng.normal(size=(64, 64)), requires_grad=True)
+    rows = rng.normal(size=(count, 64))
+
+    @wf.cell
+    def step(x):
+        return wf.tanh(x @ weight)
+
+    total = wf.batched(lambda x: step(step(wf.tensor(x))).sum(), reduce="sum")(list(rows))
+    (found,) = wf.gradients([total], [weight])
+    expected = wf.tanh(wf.tanh(wf.tensor(rows) @ weight) @ weight).sum()
+    np.testing.assert_allclose(total.item(), expected.item(), rtol=1e-12)
+    (other,) = wf.gradients([expected], [weight])
+    np.testing.assert_allclose(found.numpy(), other.numpy(), rtol=1e-9)

@@ -69,6 +69,7 @@ def test_changes_are_seen():
         lambda: item.parts.append(3),
         lambda: item.parts[1].update(x=3),
         lambda: setattr(item, "name", "b"),
+        lambda: setattr(item, "__dict__", {"name": "c", "parts": []}),
     ):
         walk = StructureWalk(item)
         change()

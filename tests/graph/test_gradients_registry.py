@@ -8,10 +8,10 @@ need not share, so it agrees to rounding.
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import weft as wf
 from tests.ops import conformance as c
+from tests.ops.by_operator import first, over
 from weft.core.tensor import Tensor
 
 
@@ -27,18 +27,6 @@ SECOND_ORDER = [
     if case.sample.grad > 1
     and any(a.dtype == np.float64 for a in c.Arguments.of(case.sample).arrays())
 ]
-# One sample of each operator in CI; the rest, mostly other shapes of the same, in long runs.
-CI_IDS = {case.name: case.id for case in reversed(SECOND_ORDER)}.values()
-
-
-def over(cases, *, ci=None):
-    marked = [
-        pytest.param(
-            case, id=case.id, marks=() if ci is None or case.id in ci else pytest.mark.long
-        )
-        for case in cases
-    ]
-    return pytest.mark.parametrize("case", marked)
 
 
 def is_float(x):
@@ -151,7 +139,7 @@ def eager_jvp(call, tangents):
     return wf.jvp(fn, [c.to_tensor(a) for a in arrays], given)[1]
 
 
-@over(SECOND_ORDER, ci=CI_IDS)
+@over(SECOND_ORDER, ordinary=first)  # the rest are mostly other shapes of the same
 def test_second_order_equals_the_tape(case):
     call = Call(case)
     ys, xs = call.eager()

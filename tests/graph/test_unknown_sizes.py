@@ -14,6 +14,7 @@ import pytest
 
 import weft as wf
 from tests.ops import conformance as c
+from tests.ops.by_operator import over
 from weft.autodiff.reverse import gradients as tape_gradients
 from weft.core.dim import Dim, evaluate
 from weft.core.dtype import is_float
@@ -71,6 +72,10 @@ MODES = ("known", "first unknown", "unknown")
 CASES = defaultdict(list)
 for case in c.cases():
     CASES[case.name].append(case)
+
+
+def has_floats(case):
+    return any(a.dtype.kind == "f" for a in c.Arguments.of(case.sample).arrays())
 
 
 def placeholder_shape(shape, mode):
@@ -197,30 +202,28 @@ def refused(case, mode, check, needs_sizes):
     except UnknownSizeError as error:
         name = REFUSED_BY.get(case.name, case.name)
         if case.name not in needs_sizes or not str(error).startswith(f"{name}: "):
+            error.add_note(f"sizes: {mode}")
             raise
         return True
-    except WeftError:
+    except WeftError as error:
         if case.name not in REFUSED:
+            error.add_note(f"sizes: {mode}")
             raise
         return True
     return False
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", CASES)
-def test_values(name, mode):
-    for case in CASES[name]:
+@over(c.cases())
+def test_values(case):
+    for mode in MODES:
         if refused(case, mode, check_values, NEEDS_SIZES):
-            assert mode != "known" or name in NEEDS_VALUES, case.id
+            assert mode != "known" or case.name in NEEDS_VALUES, case.id
 
 
-@pytest.mark.parametrize("mode", MODES[1:])
-@pytest.mark.parametrize("name", CASES)
-def test_gradients(name, mode):
-    for case in CASES[name]:
-        floats = any(a.dtype.kind == "f" for a in c.Arguments.of(case.sample).arrays())
-        if case.sample.grad and floats:
-            refused(case, mode, check_gradients, NEEDS_SIZES | GRADIENT_NEEDS_SIZES)
+@over(case for case in c.cases() if case.sample.grad and has_floats(case))
+def test_gradients(case):
+    for mode in MODES[1:]:
+        refused(case, mode, check_gradients, NEEDS_SIZES | GRADIENT_NEEDS_SIZES)
 
 
 @pytest.mark.parametrize("name", [*NEEDS_SIZES, *REFUSED])

@@ -13,8 +13,8 @@ from tests.jit.random_programs import Draw, differs, shrink
 from tests.programs.python_states import draw_state_calls, write_state_program
 from tests.programs.python_text import draw_calls, write_program
 
-ORDINARY, LONG = 30, 2000
-STATES, MANY_STATES = 10, 500  # programs with states of many kinds
+ORDINARY, LONG = 15, 2000
+STATES, MANY_STATES = 5, 500  # programs with states of many kinds
 PART = 50  # programs of a test that runs with --long
 
 

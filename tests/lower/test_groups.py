@@ -7,6 +7,7 @@ import pytest
 
 import weft as wf
 import weft.nn.functional as F
+from weft.lower.groups import Grouping
 from weft.lower.kernels import ColumnKernel, RowKernel
 
 
@@ -117,3 +118,16 @@ def test_what_tells_a_size_of_the_run_comes_before_who_needs_it():
     expected = wf.Session(graph, compiled=False).run([loss, g], feeds)
     found = wf.Session(graph, compiled=True).run([loss, g], feeds)  # a warning would be an error
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_what_runs_first_is_merged_with_nothing_else():
+    with wf.Graph() as graph:
+        x, y = (wf.placeholder((64,), wf.float32) for _ in "xy")
+        a = wf.tanh(x)
+        b, c = a * y, (a * 2).sum()
+    graph.outputs = [b.value, c.value]
+    together, apart = Grouping(graph), Grouping(graph, graph.ancestors([c.value]))
+    computed = [[node.op.name for node in g.nodes] for g in together.groups if g.frame is not None]
+    assert computed == [["tanh", "mul", "mul", "sum"]]
+    computed = [[node.op.name for node in g.nodes] for g in apart.groups if g.frame is not None]
+    assert computed == [["tanh", "mul", "sum"], ["mul"]]

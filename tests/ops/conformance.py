@@ -103,6 +103,7 @@ class Case:
     def __init__(self, name: str, sample: Any, index: int) -> None:
         self.name = name
         self.sample = sample
+        self.index = index
         self.id = f"{name}-{index}"
         self.op: Op | None = op_module.registry.get(name)
 

@@ -15,6 +15,7 @@ from weft.core import op as op_module
 from weft.core.batching import rule_of
 
 from . import conformance as c
+from .by_operator import over
 
 CASES = [case for case in c.cases() if not case.is_random]
 OPERATORS = [case for case in CASES if case.op is not None]
@@ -69,7 +70,7 @@ def is_data_dependent(case: c.Case, error: Exception) -> bool:
     return known or case.name in READ_VALUES
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+@over(CASES)
 def test_vmap_is_a_loop(case):
     arrays = c.Arguments.of(case.drawn()).arrays()
     if not arrays:
@@ -116,7 +117,7 @@ def run_batched(case, run, inputs):
         raise
 
 
-@pytest.mark.parametrize("case", OPERATORS, ids=[case.id for case in OPERATORS])
+@over(OPERATORS)
 def test_vmap_nests(case):
     arrays = c.Arguments.of(case.drawn()).arrays()
     if not arrays:

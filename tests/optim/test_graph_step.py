@@ -53,6 +53,9 @@ OPTIMIZERS = {
     "RMSprop": lambda ps: wf.optim.RMSprop(ps, lr=0.01),
     "LAMB": wf.optim.LAMB,
     "Lion": wf.optim.Lion,
+    "ASGD": lambda ps: wf.optim.ASGD(ps, lr=0.1, t0=5, weight_decay=0.01),
+    "Rprop": lambda ps: wf.optim.Rprop(ps, lr=0.01),
+    "Adafactor": lambda ps: wf.optim.Adafactor(ps, lr=0.05, weight_decay=0.01),
     "Eve": wf.optim.Eve,
 }
 every_optimizer = pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)

@@ -168,6 +168,40 @@ def lamb(w, g, t, s, lr=1e-3, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.0, **
     return w - lr * ratio * update
 
 
+def asgd(w, g, t, s, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0, **_):
+    g = g + weight_decay * w
+    eta, mu = s.get("eta", lr), s.get("mu", 1.0)
+    w = w * (1 - lambd * eta) - eta * g
+    s["ax"] = w if mu == 1 else s["ax"] + mu * (w - s["ax"])
+    s["eta"], s["mu"] = lr / (1 + lambd * lr * t) ** alpha, 1 / max(1, t - t0)
+    return w
+
+
+def rprop(w, g, t, s, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0), **_):
+    sign = np.sign(g * slot(s, "g", w))
+    factors = np.select([sign > 0, sign < 0], [etas[1], etas[0]], 1.0)
+    s["size"] = np.clip(slot(s, "size", w, lr) * factors, *step_sizes)
+    s["g"] = np.where(sign < 0, 0.0, g)
+    return w - s["size"] * np.sign(s["g"])
+
+
+def adafactor(
+    w, g, t, s, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, **_
+):
+    floor = np.finfo(w.dtype).eps if eps[0] is None else eps[0]
+    new = t**beta2_decay
+    if w.ndim > 1 and w.size:
+        s["r"] = (1 - new) * s.get("r", 0.0) + new * (g**2).mean(-1, keepdims=True)
+        s["c"] = (1 - new) * s.get("c", 0.0) + new * (g**2).mean(-2, keepdims=True)
+        v = s["r"] @ s["c"] / np.maximum(s["r"].mean(-2, keepdims=True), floor)
+    else:
+        s["v"] = v = (1 - new) * slot(s, "v", w) + new * g**2
+    u = g / np.sqrt(np.maximum(v, floor**2))
+    root = max(1, w.size) ** 0.5
+    rate = max(eps[1], np.linalg.norm(w) / root) * min(lr, t**-0.5)
+    return w * (1 - lr * weight_decay) - rate * u / max(1.0, np.linalg.norm(u) / (root * d))
+
+
 def options_of(**choices):
     return [
         dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())
@@ -202,6 +236,17 @@ CASES = {
     ("NAdam", nadam): options_of(betas=BETAS, momentum_decay=[0.004, 0.1], **DECAY),
     ("RAdam", radam): options_of(betas=BETAS[:2], eps=[1e-8, 0.1], **DECAY),
     ("Lion", lion): options_of(lr=[1e-2], betas=BETAS, **DECAY),
+    ("ASGD", asgd): options_of(lambd=[1e-4, 0.5], alpha=[0.75, 0.1], t0=[1e6, 7.0], **DECAY),
+    ("Rprop", rprop): options_of(
+        etas=[(0.5, 1.2), (0.1, 3.0)], step_sizes=[(1e-6, 50.0), (0.005, 0.02)]
+    ),
+    ("Adafactor", adafactor): options_of(
+        lr=[1e-2, 0.3],
+        beta2_decay=[-0.8, -0.1],
+        eps=[(None, 1e-3), (0.1, 2.0)],
+        d=[1.0, 2.0],
+        **DECAY,
+    ),
     ("LAMB", lamb): options_of(lr=[1e-2], betas=BETAS[:2], eps=[1e-6, 0.1], **DECAY),
 }
 ALL = [
@@ -268,7 +313,7 @@ def test_nan_and_inf_stay_where_they_are(name):
     start = np.array([1.0, 2.0, 3.0, 0.0])
     grads = [np.array([np.nan, np.inf, 1e300, 0.0])] * 3
     found = trajectory(name, {}, start, grads)
-    if name == "LAMB":  # one length for the whole layer
+    if name in ("LAMB", "Adafactor"):  # one length for the whole layer
         assert np.isnan(found[-1, 0])
         return
     assert np.isnan(found[-1, 0])
@@ -279,6 +324,62 @@ def test_rounding_cannot_make_a_centered_spread_negative():
     grads = np.full((200, 4), 0.1, np.float32)
     found = trajectory("RMSprop", {"centered": True}, np.zeros(4, np.float32), grads)
     assert np.isfinite(found).all()
+
+
+# -- what is kept apart from the parameters -------------------------------------------------------
+
+
+def test_asgd_keeps_the_average_of_its_path():
+    rng = np.random.default_rng(0)
+    grads = rng.normal(size=(20, 3))
+    w = wf.tensor(np.zeros(3), requires_grad=True)
+    optimizer = optim.ASGD([w], lr=0.1, t0=5)
+    path = []
+    for g in grads:
+        w.grad = wf.tensor(g)
+        optimizer.step()
+        path.append(np.array(w.detach()))
+    # Weights 1, 1/2, 1/3 ... from the seventh update on: a plain mean from the sixth.
+    np.testing.assert_allclose(optimizer.state[w]["ax"], np.mean(path[6:], 0), rtol=1e-12)
+
+
+# -- Muon ------------------------------------------------------------------------------------------
+
+
+def muon(w, grads, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True, adjust_lr_fn=None):
+    a, b, c = 3.4445, -4.775, 2.0315
+    buffer = np.zeros_like(w)
+    rows, columns = w.shape
+    factor = max(1.0, rows / columns) ** 0.5
+    if adjust_lr_fn == "match_rms_adamw":
+        factor = 0.2 * max(rows, columns) ** 0.5
+    for g in grads:
+        buffer = momentum * buffer + (1 - momentum) * g
+        x = (1 - momentum) * g + momentum * buffer if nesterov else buffer
+        left, sizes, right = np.linalg.svd(x, full_matrices=False)
+        sizes = sizes / np.linalg.norm(sizes)
+        for _ in range(5):
+            sizes = a * sizes + b * sizes**3 + c * sizes**5
+        w = w * (1 - lr * weight_decay) - lr * factor * (left * sizes) @ right
+    return w
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 5), (2, 2), (1, 4)])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"nesterov": False}, {"adjust_lr_fn": "match_rms_adamw", "weight_decay": 0.0, "lr": 0.1}],
+)
+def test_muon_is_a_polynomial_of_singular_values(shape, options):
+    rng = np.random.default_rng(0)
+    start, grads = rng.normal(size=shape), rng.normal(size=(10, *shape))
+    found = trajectory("Muon", options, start, grads)
+    np.testing.assert_allclose(found[-1], muon(start, grads, **options), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3, 4)])
+def test_muon_takes_matrices_alone(shape):
+    with pytest.raises(ValueError, match="Muon only supports 2D parameters"):
+        optim.Muon([wf.zeros(shape, requires_grad=True)])
 
 
 # -- Eve -------------------------------------------------------------------------------------------

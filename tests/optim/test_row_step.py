@@ -358,6 +358,10 @@ REFUSED = {
     "RAdam": wf.optim.RAdam,
     "LAMB": wf.optim.LAMB,
     "Lion": wf.optim.Lion,
+    "ASGD": wf.optim.ASGD,
+    "Rprop": wf.optim.Rprop,
+    "Adafactor": wf.optim.Adafactor,
+    "Muon": wf.optim.Muon,
 }
 
 

@@ -36,6 +36,9 @@ MAKERS = {
     "RAdam": lambda p: optim.RAdam(p, betas=(0.9, 0.9)),
     "Lion": optim.Lion,
     "LAMB": optim.LAMB,
+    "ASGD": lambda p: optim.ASGD(p, t0=2),
+    "Rprop": optim.Rprop,
+    "Adafactor": optim.Adafactor,
     "Eve": optim.Eve,
     "LBFGS": lambda p: optim.LBFGS(p, max_iter=2, line_search_fn="strong_wolfe"),
 }

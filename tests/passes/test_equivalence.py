@@ -52,7 +52,7 @@ def expected(program: RandomProgram):
 
 
 @given(random_graphs())
-@examples(200, 2500)
+@examples(80, 2500)
 def test_exact_passes_keep_every_bit(program):
     before = expected(program)
     for name, transform in EXACT.items():

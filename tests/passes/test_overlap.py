@@ -70,3 +70,26 @@ def test_compiled_it_computes_the_same():
     x = np.linspace(0, 1, 5)
     for _ in range(2):
         np.testing.assert_allclose(step(wf.tensor(x)).numpy(), np.sin(x) * 2 + np.exp(x) + x)
+
+
+def test_products_that_are_sent_in_rows_are_computed_in_rows():
+    def step(x, y):
+        product = x @ y
+        return [dist.all_reduce(part) for part in (product[:2], product[2:])]
+
+    graph = overlap_exchanges(built(step, (4, 3), (3, 5)))
+    verify(graph)
+    order = [n for n in names(graph) if n in ("matmul", "exchange_start")]
+    assert order == ["matmul", "exchange_start", "matmul", "exchange_start"]
+    shapes = [n.outputs[0].shape for n in graph.nodes if n.op.name == "matmul"]
+    assert shapes == [(2, 5), (2, 5)]
+
+
+def test_products_that_are_needed_whole_stay_whole():
+    def step(x, y):
+        product = x @ y
+        return [dist.all_reduce(product[:2]), product * 2.0]
+
+    graph = overlap_exchanges(built(step, (4, 3), (3, 5)))
+    verify(graph)
+    assert names(graph).count("matmul") == 1

@@ -7,6 +7,7 @@ import pytest
 
 import weft as wf
 from weft.core.errors import AnomalyError, IndexOutOfRange
+from weft.lower.kernels import GemmKernel
 
 OPTIMIZERS = {
     "sgd": lambda p: wf.optim.SGD(p, lr=0.1, momentum=0.9),
@@ -58,6 +59,60 @@ def test_states_are_still_updated_in_place(trap, name):
     assert trapped.layout.changed == plain.layout.changed > 0
     assert plain.plan.flag is None
     assert trapped.plan.flag is not None
+
+
+class RecurrentStep(Step):
+    """A step whose gradients follow from products by a mask and by a sum with zero."""
+
+    def __init__(self, make):
+        table = wf.nn.Embedding(100, 256)
+        cell, head = wf.nn.LSTM(256, 72), wf.nn.Linear(72, 5)
+        self.optimizer = make([*table.parameters(), *cell.parameters(), *head.parameters()])
+        with wf.Graph() as graph:
+            self.x = wf.placeholder((3, 2), wf.int64, name="x")
+            self.loss = (head(cell(table(self.x))[0]) ** 2).mean()
+            self.train = self.optimizer.minimize(self.loss)
+        self.session = wf.Session(graph)
+
+    def code(self, trapped):
+        """Return the machine code, with the trap or without."""
+        wf.config.nan_trap = trapped
+        feeds = {self.x: np.zeros((3, 2), np.int64)}
+        return self.session.executable([self.loss, self.train], feeds)
+
+
+def test_updates_are_not_computed_with_what_the_flag_looks_at(trap):
+    """They would be done before it, and could not be written in place."""
+    step = RecurrentStep(OPTIMIZERS["adam"])
+    plain, trapped = step.code(trapped=False), step.code(trapped=True)
+    assert not trapped.program.memory.copied
+    assert len(trapped.program.memory.shared) == len(plain.program.memory.shared) == 21
+
+
+def test_large_gradients_are_added_up_by_the_products_that_make_them(trap):
+    net = wf.nn.Linear(256, 300)
+    with wf.Graph() as graph:
+        x = wf.placeholder((256, 256), wf.float32)
+        loss = (net(x) ** 2).mean()
+        step = [loss, wf.optim.Adam(net.parameters()).minimize(loss)]
+    trap(True)
+    code = wf.Session(graph).executable(step, {x: np.zeros((256, 256), np.float32)})
+    kernels = code.program.kernels
+    (product,) = [k for k in kernels if isinstance(k, GemmKernel) and k.out.shape == (300, 256)]
+    assert product.row_sums
+    read = [k for k in kernels if k.name.startswith("trap/")]
+    assert max(view.buffer.size for kernel in read for view in kernel.views) < net.weight.size
+
+
+def test_sums_of_gradients_that_overflow_are_no_error_by_themselves(trap):
+    weight = wf.nn.Parameter(wf.zeros(300, 256))
+    optimizer = wf.optim.SGD([weight], lr=1e-38)
+    with wf.Graph() as graph:
+        x = wf.placeholder((300, 256), wf.float32)
+        step = [(weight * x).sum(), optimizer.minimize((weight * x).sum())]
+    trap(True)
+    wf.Session(graph).run(step, {x: np.full((300, 256), 3e38, np.float32)})
+    np.testing.assert_array_equal(weight.numpy(), np.float32(3e38) * -np.float32(1e-38))
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -81,3 +81,100 @@ def test_distributions():
     assert chosen.sample().shape == (2,)
     other = torch.distributions.Normal(torch.ones(3), torch.ones(3))
     assert torch.distributions.kl_divergence(normal, other).tolist() == [0.5] * 3
+
+
+def test_kernels_give_their_statistics():
+    x = torch.tensor(X[:, :, None])
+    out, mean, rstd = torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+    np.testing.assert_allclose(mean.numpy(), X.mean(0))
+    np.testing.assert_allclose(rstd.numpy(), 1 / np.sqrt(X.var(0) + 1e-5))
+    np.testing.assert_allclose(out.numpy()[..., 0], (X - X.mean(0)) / np.sqrt(X.var(0) + 1e-5))
+    out, mean, rstd = torch.native_layer_norm(torch.tensor(X), (3,), None, None, 0.5)
+    np.testing.assert_allclose(mean.numpy(), X.mean(1, keepdims=True))
+    np.testing.assert_allclose(rstd.numpy(), 1 / np.sqrt(X.var(1, keepdims=True) + 0.5))
+    out, mean, _ = torch.native_group_norm(x, None, None, 2, 3, 1, 3, 1e-5)
+    np.testing.assert_allclose(mean.numpy(), X)
+    assert out.abs().max().item() == 0
+
+
+def test_kernels_take_modes_as_numbers():
+    image = torch.arange(4.0).reshape(1, 1, 2, 2)
+    grid = torch.tensor([[[[-1.0, -1.0], [5.0, 5.0]]]])
+    assert torch.grid_sampler_2d(image, grid, 1, 1, True).flatten().tolist() == [0, 3]
+    assert torch.grid_sampler_2d(image, grid, 0, 0, True).flatten().tolist() == [0, 0]
+
+
+def test_places_of_a_fixed_number():
+    x = torch.tensor([[0, 1], [2, 3]])
+    assert torch.nonzero_static(x, size=2).tolist() == [[0, 1], [1, 0]]
+    assert torch.nonzero_static(x, size=4, fill_value=9).tolist()[-1] == [9, 9]
+    assert torch.nonzero_static(torch.zeros(()), size=2).shape == (2, 0)
+
+
+def test_gradients_of_levels_and_of_what_is_drawn():
+    level = torch.tensor([0.25, 0.5], requires_grad=True)
+    torch.quantile(torch.tensor([1.0, 2.0, 4.0]), level).sum().backward()
+    assert level.grad.tolist() == [2, 4]
+    chance = torch.tensor([0.5], requires_grad=True)
+    torch.bernoulli(chance).sum().backward()
+    assert chance.grad.tolist() == [0]
+
+
+def test_lists_of_tensors_stay_lists():
+    points = torch.tensor([[0.5, 0.5], [1.5, 2.5]])
+    edges = [torch.tensor([0.0, 1.0, 2.0]), torch.tensor([0.0, 1.0, 2.0, 3.0])]
+    counts, _ = torch.histogramdd(points, edges)
+    assert counts.tolist() == [[1, 0, 0], [0, 0, 1]]
+    places = [torch.tensor([0.0, 1.0, 3.0]), torch.tensor([0.0, 2.0, 4.0, 6.0])]
+    x = torch.arange(12.0).reshape(3, 4)
+    assert torch.gradient(x, spacing=places)[1].tolist() == [[0.5] * 4] * 3
+    assert torch.gradient(x, spacing=None, dim=1)[0].tolist() == [[1] * 4] * 3
+
+
+def test_dots_that_the_result_leaves_out_are_summed():
+    x = torch.ones(2, 3, 4)
+    assert torch.einsum("...ij->ij", x).tolist() == [[2] * 4] * 3
+
+
+def test_symmetric_matrices_are_read_by_their_lower_triangle():
+    a = torch.tensor([[2.0, 9.0], [0.0, 4.0]])
+    assert torch.linalg.pinv(a, hermitian=True).tolist() == [[0.5, 0], [0, 0.25]]
+    assert torch.linalg.matrix_rank(a, hermitian=True).item() == 2
+    found = torch.linalg.lstsq(a, torch.eye(2), driver="gelsd")
+    np.testing.assert_allclose(found.singular_values, np.linalg.svd(a.numpy())[1], rtol=1e-6)
+
+
+def test_masked_functions_take_no_dimensions_and_corrections():
+    x, mask = torch.tensor([1.0, 5.0, 3.0]), torch.tensor([True, False, True])
+    assert torch.masked.var(x, mask=mask, correction=0).item() == 1
+    assert torch.masked.sum(torch.tensor(3.0), 0, mask=torch.tensor(True)).item() == 3
+    assert torch.masked.logaddexp(x, x, input_mask=mask, other_mask=~mask).tolist() == [1, 5, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: torch.arange(0.0, -8.5, -4.0, dtype=torch.int64), [0, -4]),
+        (lambda: torch.linspace(4.3, -3, 4, dtype=torch.int64), [4, 1, 0, -3]),
+        (lambda: torch.logspace(0, 2.9, 3, dtype=torch.int64), [1, 10, 100]),
+        (lambda: torch.addmv(torch.tensor([1]), torch.tensor([[2]]), torch.tensor([3]), beta=0.5),
+         [6]),
+        (lambda: torch.nanmedian(torch.tensor([[3, 1, 2]]), 1).values, [2]),
+        (lambda: torch.cov(torch.tensor([1, 3]), aweights=torch.tensor([0.5, 0.5])), 2),
+        (lambda: torch.nn.functional.avg_pool1d(torch.tensor([[[1, 2]]]), 2), [[[1]]]),
+        (lambda: torch.masked.logsumexp(torch.tensor([-8, 6])), 6),
+    ],
+)  # fmt: skip
+def test_whole_numbers_stay_whole(call, expected):
+    found = call()
+    np.testing.assert_array_equal(found.numpy(), expected)
+    assert found.dtype == torch.int64 or found.ndim == 0
+
+
+def test_scatter_with_a_reduction():
+    x, index = torch.ones(2, 2), torch.tensor([[0, 0], [1, 0]])
+    added = torch.scatter(x, 1, index, torch.ones(2, 2), reduce="add")
+    assert added.tolist() == [[3, 1], [2, 2]]
+    assert x.scatter(1, index, 2.0, reduce="multiply").tolist() == [[4, 1], [2, 2]]
+    with pytest.raises(RuntimeError, match="either add or multiply"):
+        torch.scatter(x, 1, index, x, reduce="mean")

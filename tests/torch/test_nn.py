@@ -159,3 +159,62 @@ def test_containers_and_hooks():
     applied = []
     net.apply(lambda m: applied.append(isinstance(m, nn.Linear)))
     assert sum(applied) == 1
+
+
+def test_unpooling_gives_gradients_to_all_that_name_a_place():
+    x = torch.tensor([[[1.0, 2.0, float("inf")]]], requires_grad=True)
+    out = F.max_unpool1d(x, torch.tensor([[[1, 1, 3]]]), 2)
+    assert out.tolist() == [[[0, 2, 0, float("inf"), 0, 0]]]
+    out[..., :3].sum().backward()
+    assert x.grad.tolist() == [[[1, 1, 0]]]
+
+
+def test_rows_of_tables_are_shortened_and_their_gradients_divided():
+    table = torch.tensor([[3.0, 4.0], [0.3, 0.4]], requires_grad=True)
+    index = torch.tensor([0, 0, 1])
+    rows = F.embedding(index, table, max_norm=1.0, scale_grad_by_freq=True)
+    np.testing.assert_allclose(rows.detach().numpy()[0], [0.6, 0.8], rtol=1e-6)
+    np.testing.assert_allclose(table.detach().numpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
+    rows.sum().backward()
+    assert table.grad.tolist() == [[1, 1], [1, 1]]
+    table.grad = None
+    bags = torch.tensor([[0, 0], [0, 1]])
+    F.embedding_bag(bags, table, mode="sum", scale_grad_by_freq=True).sum().backward()
+    assert table.grad.tolist() == [[1, 1], [1, 1]]
+    with pytest.raises(ValueError, match="scale_grad_by_freq goes with the modes"):
+        F.embedding_bag(bags, table, mode="max", scale_grad_by_freq=True)
+
+
+def test_a_linear_layer_and_its_cross_entropy():
+    x, weight, target = torch.randn(4, 3), torch.randn(5, 3), torch.tensor([0, 4, 1, 2])
+    together = F.linear_cross_entropy(x, weight, target, linear_bias=torch.ones(5), reduction="sum")
+    apart = F.cross_entropy(F.linear(x, weight, torch.ones(5)), target, reduction="sum")
+    assert together.item() == pytest.approx(apart.item(), rel=1e-6)
+
+
+def test_attention_of_given_weights():
+    x, one = torch.randn(5, 3, 4), torch.eye(4)
+    weights = torch.randn(12, 4)
+    given = (4, 2, weights, None, None, None, False, 0.0, one, None)
+    out, seen = F.multi_head_attention_forward(x, x, x, *given, training=False)
+    assert out.shape == (5, 3, 4)
+    assert seen.shape == (3, 5, 5)
+    with pytest.raises(NotImplementedError, match="static_k"):
+        F.multi_head_attention_forward(x, x, x, *given, static_k=x)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: F.hardshrink(torch.tensor([-0.1, 2.0]), -1.0), [-0.1, 2.0]),
+        (lambda: F.normalize(torch.tensor(-3.0), dim=0), -1),
+        (lambda: F.avg_pool1d(torch.ones(1, 1, 4), (2,), ()), [[[1, 1]]]),
+        (lambda: F.multi_margin_loss(torch.ones(3), torch.tensor([1])), 2 / 3),
+        (lambda: F.hinge_embedding_loss(torch.tensor(0.25), torch.tensor(3.0)), 1),
+        (lambda: F.pad(torch.tensor([[1.0, 2.0]]), (-2, 3), "replicate"), [[2, 2, 2]]),
+        (lambda: F.interpolate(torch.ones(1, 1, 4, 4), 2, mode="bilinear", antialias=True),
+         np.ones((1, 1, 2, 2))),
+    ],
+)  # fmt: skip
+def test_shapes_and_values_that_pytorch_takes(call, expected):
+    np.testing.assert_allclose(call().numpy(), expected, rtol=1e-6)

@@ -41,7 +41,7 @@ def test_losses_of_larger_programs(name, capsys):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["mnist", "vae", "makemore", "dqn", "gpt"])
+@pytest.mark.parametrize("name", FIGURES)
 def test_losses_of_captured_steps(name, capsys):
     check(name, capsys, "--jit")
 

@@ -15,7 +15,7 @@ from tests.train.helpers import Affine
 from weft.core.errors import WeftError
 from weft.io import load
 from weft.optim import SGD
-from weft.train import keras
+from weft.train import Extension, keras
 from weft.train.callbacks import (
     Callback,
     CSVLogger,
@@ -41,7 +41,7 @@ class Values(Callback):
         logs[self.name] = self.values[epoch]
 
 
-def run(*callbacks: Callback, epochs: int = 6, x: Any = X) -> tuple[Any, Any]:
+def run(*callbacks: Callback | Extension, epochs: int = 6, x: Any = X) -> tuple[Any, Any]:
     model = Affine()
     keras.compile(model, lambda params: SGD(params, lr=0.01), "mse")
     history = keras.fit(
@@ -161,6 +161,32 @@ def test_stop_training_within_an_epoch() -> None:
     model, history = run(callback)
     assert model.optimizer.t == 1
     assert history.epoch == []
+
+
+def test_stop_training_that_is_set_before_the_first_batch_stops_after_it() -> None:
+    def stop(logs: Any) -> None:
+        callback.model.stop_training = True
+
+    callback = LambdaCallback(on_train_begin=stop)
+    assert run(callback)[0].optimizer.t == 1
+
+
+class Stopping(Extension):
+    """Sets `stop_training` after two iterations, when all else has been done."""
+
+    priority = -200
+
+    def __call__(self, trainer: Any) -> None:
+        """Set it."""
+        trainer.model.stop_training = trainer.iteration == 2
+
+
+def test_extensions_that_set_stop_training_stop_after_their_iteration() -> None:
+    model, history = run(Stopping())
+    assert model.optimizer.t == 2
+    assert history.epoch == [0]
+    model, _ = run(Stopping(), epochs=1)
+    assert model.optimizer.t == 2
 
 
 @pytest.mark.parametrize(

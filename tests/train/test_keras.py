@@ -269,15 +269,16 @@ def test_methods_of_module() -> None:
 # -- names ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in OPTIMIZERS if name != "sparseadam"])
+@pytest.mark.parametrize("name", [n for n in OPTIMIZERS if n not in ("sparseadam", "muon")])
 @pytest.mark.filterwarnings("ignore:.*LBFGS steps by values")  # so it runs eagerly
 def test_every_optimizer_by_name(name: str) -> None:
     fitted(1, name)
 
 
-def test_the_optimizer_of_rows_alone_says_so() -> None:
-    with pytest.raises(wf.WeftError, match="SparseAdam"):
-        fitted(1, "sparseadam")
+@pytest.mark.parametrize("name", ["SparseAdam", "Muon"])
+def test_optimizers_of_rows_or_of_matrices_alone_say_so(name: str) -> None:
+    with pytest.raises(wf.WeftError, match=name):
+        fitted(1, name.lower())
 
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if LOSSES[name].traits])

@@ -78,7 +78,7 @@ def estimated_optimizer(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 # -- one set of defaults ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", [n for n in OPTIMIZERS if n != "muon"])  # of matrices alone
 @pytest.mark.filterwarnings("ignore:.*LBFGS steps by values")  # so it runs eagerly
 def test_an_optimizer_is_the_same_everywhere(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

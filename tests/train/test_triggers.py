@@ -52,6 +52,15 @@ def test_fractional_epochs_lose_nothing_to_rounding(period: float) -> None:
     assert fired((period, "epoch"), 40, length=10) == expected
 
 
+def test_extensions_of_epochs_are_visited_at_their_ends_in_their_order() -> None:
+    trainer = make_trainer(stop=(7, "iteration"), loader=batches(3))
+    found: list[tuple[str, int]] = []
+    for name, trigger in (("a", (1, "epoch")), ("b", (2, "iteration")), ("c", (2, "epoch"))):
+        trainer.extend(lambda t, n=name: found.append((n, t.iteration)), trigger=trigger, name=name)
+    trainer.run()
+    assert found == [("b", 2), ("a", 3), ("b", 4), ("a", 6), ("b", 6), ("c", 6)]
+
+
 def test_period_shorter_than_an_iteration_fires_every_time() -> None:
     assert fired((0.01, "epoch"), 6) == [1, 2, 3, 4, 5, 6]
 

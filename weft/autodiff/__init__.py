@@ -16,8 +16,8 @@ from .function import Function
 from .reverse import backward, gradients
 
 if _TYPE_CHECKING:
+    from .forward_inside import local_forward
     from .implicit_functions import implicit
-    from .local_forward import local_forward
     from .text.derivatives import source, symbolic
 
 numeric = numeric_gradient
@@ -44,7 +44,7 @@ __getattr__ = _lazy_attributes(
     globals(),
     {
         "weft.autodiff.implicit_functions": ("implicit",),
-        "weft.autodiff.local_forward": ("local_forward",),
+        "weft.autodiff.forward_inside": ("local_forward",),
         "weft.autodiff.text.derivatives": ("source", "symbolic"),
     },
 )

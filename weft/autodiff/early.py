@@ -43,6 +43,10 @@ class EarlyWalk(TapeWalk):
         self._announce = tell
         self.heap = _Heap(finals, self._tell)
 
+    def release(self) -> None:
+        """Let go of gradients: the heap knows the walk, so that both would stay for a while."""
+        self.heap, self.pending = [], {}
+
     def _tell(self, leaf: Leaf) -> None:
         """Put a gradient in its place, as the end of the walk would."""
         if leaf in self.pending:
@@ -68,7 +72,10 @@ def backward_and_exchange(root: Tensor, seed: Tensor, *, retain: bool, create_gr
     for each in involved:
         each.begin(behind)
     early = EarlyWalk(_finals(behind, told), lambda leaf: told[leaf].ready(leaf), retain)
-    left = early.run([root._node], [seed])
+    try:
+        left = early.run([root._node], [seed])
+    finally:
+        early.release()
     _accumulate_all(left)
     for leaf in left:
         if leaf in told:

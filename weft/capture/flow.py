@@ -58,7 +58,9 @@ class PathFlow:
         fetches = [*self.fetches, *checked]
         needed = set(graph.ancestors([*fetches, *targets]))
         fed = [value for value in self.keys if value.node in needed]
-        return Program(graph, fetches, fed, targets), [self.feeds[self.keys[x]] for x in fed]
+        program = Program(graph, fetches, fed, targets)
+        program.takes_one_path = bool(self.conditions)
+        return program, [self.feeds[self.keys[x]] for x in fed]
 
 
 def flow_of(recording: RecordedCall, number: int) -> PathFlow:

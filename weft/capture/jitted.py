@@ -143,6 +143,10 @@ class Jitted:
         """The code of the function, for debuggers: `break step` stops there."""
         return self._function.__code__
 
+    def __repr__(self) -> str:
+        programs = sum(map(len, self._traces.values())) + len(self._sized.traces())
+        return f"<jit of {self.name}: {programs} program{'s' * (programs != 1)}>"
+
     def stats(self) -> dict[str, Any]:
         """Return counts of signatures, paths, recordings, calls by kind, kernels and bytes."""
         traces = [trace for paths in self._traces.values() for trace in paths]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..core.generated import ObjectNames
+from ..core.recordings import LAYERS, OPTIMIZERS
 from ..core.tensor import Tensor
 from ..nn import Module
 from ..nn.version import MODULE_CHANGES, count_change, is_all_counted, is_unseen
@@ -19,9 +20,6 @@ from .watch import WRITTEN, PythonPlace
 from .watch.trust import is_internal_class
 
 OURS = tuple(f"weft.{layer}." for layer in ("core", "ops", "graph", "autodiff", "capture"))
-# Where layers and optimizers are declared whose code is not followed; faces add theirs.
-LAYERS = ["weft.nn."]
-OPTIMIZERS = ["weft.optim."]
 PLUMBING = frozenset(("weft.nn.calls",))
 COUNTED = ("t", "state", "values", "count")
 _FED = object()  # in place of a part that may be another in each call
@@ -35,7 +33,7 @@ def is_opaque(thing: Any) -> bool:
 
 def is_layer(thing: Any) -> bool:
     """Tell whether an object is a module of Weft's own, whose code is not followed."""
-    return isinstance(thing, Module) and type(thing).__module__.startswith(tuple(LAYERS))
+    return isinstance(thing, Module) and type(thing).__module__.startswith(("weft.nn.", *LAYERS))
 
 
 def _is_unwatched(module: Module) -> bool:
@@ -77,7 +75,7 @@ def why_not_read(owner: Any, key: Any) -> str | None:
 
 def _is_kept(kind: type) -> bool:
     """Tell whether a class of ours keeps its values in states; a user's may do more."""
-    if not kind.__module__.startswith(tuple(OPTIMIZERS)):
+    if not kind.__module__.startswith(("weft.optim.", *OPTIMIZERS)):
         return False
     return any(base.__name__ in KEPT for base in kind.__mro__)
 

@@ -267,7 +267,9 @@ class RecordedCall:
             if rebuild is not None:
                 graph = rebuild.finish()
                 fetches, targets = ([rebuild.value(x) for x in some] for some in (fetches, targets))
-        return Program(graph, fetches, self._fed if fed is None else fed, targets)
+        program = Program(graph, fetches, self._fed if fed is None else fed, targets)
+        program.takes_one_path = bool(self._checks)
+        return program
 
     def program_of_fetches(self, numbers: Sequence[int]) -> tuple[Program, int]:
         """Return the same with some of the fetches, and how many checks are fetched behind them."""

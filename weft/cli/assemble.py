@@ -15,6 +15,7 @@ from ..train import Metric, Objective, Updater
 from ..train.losses import LOSSES, TargetLoss
 from ..train.metrics import METRICS
 from ..train.optimizers import OPTIMIZERS
+from ..train.parallel import as_parallel, mode_of, own_batches
 from ..train.registry import Registry
 from .config import ConfigSource
 from .data import (
@@ -54,8 +55,11 @@ class Run:
     def loader(self, split: str) -> Any:
         """Return the batches of a split."""
         made = batch_transform(self.source, self.config, self.data.facts)
-        shard = split == "train" and self.config["trainer"]["parallel"]
-        return self.data.loader(split, self.config["seed"], made, shard=shard)
+        parallel = self.config["trainer"]["parallel"] if split == "train" else False
+        in_turns = mode_of(parallel) == "async"
+        shard = parallel is not False and not in_turns
+        loader = self.data.loader(split, self.config["seed"], made, shard=shard)
+        return own_batches(loader, parallel) if in_turns else loader
 
 
 def build_run(source: ConfigSource, wanted: tuple[str, ...] = SPLITS) -> Run:
@@ -183,6 +187,10 @@ def _group_keys(groups: list[dict[str, Any]], message: str) -> tuple[str | int, 
 def build_updater(run: Run) -> Updater:
     """Return what makes an iteration of training."""
     trainer = run.config["trainer"]
+    parallel = trainer["parallel"]
+    if mode_of(parallel) == "sync":  # first: the optimizer is of what is left of parameters here
+        with run.source.blaming(("trainer", "parallel"), "parallel"):
+            parallel = as_parallel(parallel, run.model)
     return Updater(
         run.model,
         build_optimizer(run),
@@ -194,5 +202,5 @@ def build_updater(run: Run) -> Updater:
         clip_norm=trainer.get("clip_norm"),
         clip_value=trainer.get("clip_value"),
         compile=run.config["compile"],
-        parallel=trainer["parallel"],
+        parallel=parallel,
     )

@@ -66,7 +66,9 @@ class Prepare:
 
     def __call__(self, batch: Any) -> Any:
         """Return a tuple of inputs, with the target last unless there is none."""
-        if isinstance(batch, tuple | list):
+        if isinstance(batch, tuple) and self._fits(batch):
+            parts = batch
+        elif isinstance(batch, tuple | list):
             parts = tuple([self._part(part) for part in batch])
         else:
             parts = (self._part(batch),)
@@ -79,6 +81,13 @@ class Prepare:
     def position(self) -> int | None:
         """Return where the target stands in a batch."""
         return None if self.target == "none" else -1
+
+    def _fits(self, batch: tuple[Any, ...]) -> bool:
+        """Tell whether all parts are tensors in the precision, as nearly always."""
+        for part in batch:
+            if part.__class__ is not Tensor or part._value.dtype != self.dtype:
+                return False
+        return True
 
     def _part(self, part: Any) -> Any:
         return self._cast(part) if isinstance(part, Tensor) else tree_map(self._cast, part)

@@ -25,6 +25,7 @@ from ..train import (
     TrainingMetrics,
 )
 from ..train.metrics import improves_upwards
+from ..train.parallel import mode_of
 from ..train.registry import hint
 from .assemble import Run, build_metrics
 from .errors import ConfigError
@@ -51,8 +52,14 @@ def extend(trainer: Trainer, run: Run) -> list[str]:
 
 
 def is_first(config: Mapping[str, Any]) -> bool:
-    """Tell whether this process is the one of a run that shows things and writes files."""
-    return not config["trainer"]["parallel"] or rank() == 0
+    """Tell whether this process is the one of a run that shows things and writes files.
+
+    With parameter servers, which come first, it is the first of the others.
+    """
+    parallel = config["trainer"]["parallel"]
+    if mode_of(parallel) == "async":
+        return rank() == int(parallel.get("servers", 1))
+    return parallel is False or rank() == 0
 
 
 def _add_guards(trainer: Trainer, run: Run) -> None:
@@ -75,7 +82,8 @@ def _add_metrics(trainer: Trainer, run: Run, average: Any) -> None:
     scalar = {n: m for n, m in run.metrics().items() if n != "confusion_matrix"}
     if scalar and not run.config["data"]["batch_transforms"]:  # mixed targets are no labels
         trainer.extend(TrainingMetrics(scalar, report=(settings["log_every"], "epoch")))
-    if "val" in run.data.splits:
+    alone = mode_of(run.config["trainer"]["parallel"]) == "async" and not is_first(run.config)
+    if "val" in run.data.splits and not alone:  # workers do not wait for one that evaluates
         metrics = build_metrics(run.source, run.config)
         trainer.extend(Evaluator(run.loader("val"), metrics, average=average), trigger=every)
 

@@ -125,6 +125,36 @@ EARLY_STOPPING = {
     "restore_best": Field(flag, default=False),
 }
 
+# How processes train together; see wf.distributed.parallel.
+PARALLEL = {
+    "mode": Field(choice("sync", "async", "local")),
+    "zero": Field(choice(0, 1, 2, 3)),
+    "shards": Field(integer(1)),
+    "compression": Field(choice("bfloat16", "topk")),
+    "sync_batch_norm": Field(flag),
+    "unused": Field(flag),
+    "bucket_mib": Field(number(above=0)),
+    "first_bucket_mib": Field(number(above=0)),
+    "staleness": Field(integer()),
+    "servers": Field(integer(1)),
+    "every": Field(integer(1)),
+    "slots": Field(flag),
+}
+_OF_MODES = {"async": {"staleness", "servers"}, "local": {"every", "slots"}}
+
+
+def _check_parallel(place: ValuePlace, value: Any) -> Any:
+    """Check options of processes that train together: each mode has its own."""
+    resolved = table(PARALLEL)(place, value)
+    if isinstance(value, dict):
+        mode = value.get("mode", "sync")
+        others = set().union(*(names for name, names in _OF_MODES.items() if name != mode))
+        known = _OF_MODES.get(mode) or PARALLEL.keys() - others
+        for name in value.keys() & PARALLEL.keys() - known - {"mode"}:
+            place.at(name).problem(f"trainer.parallel.{name} is no option of mode = {mode!r}")
+    return resolved
+
+
 TRAINER = {
     "epochs": Field(number(above=0)),
     "iterations": Field(integer(1)),
@@ -136,7 +166,7 @@ TRAINER = {
     "log_every": Field(number(above=0), 1),
     "ema": Field(number(0.0, 0.999999)),
     "nan_stop": Field(flag, default=True),
-    "parallel": Field(flag, default=False),
+    "parallel": Field(either((dict, _check_parallel), (object, flag)), default=False),
     "test": Field(flag, default=True),
     "progress": Field(_AUTO, "auto"),
     "plot": Field(_AUTO, "auto"),

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..distributed import restarts
+from ..distributed import full_state_dict, restarts
 from ..distributed.launcher.launch import launch
 from ..io import save
 from ..train import Trainer, evaluate
 from ..train.extensions.files import write_text
+from ..train.parallel import group_of
 from ..train.summary import scalars_of
 from .assemble import Run, build_run, build_updater
 from .config import read_source
@@ -54,8 +55,7 @@ def train(options: Namespace) -> int:
         write_files(directory, run.config, _facts(run))
         _announce(run, directory, notes)
     trainer.run()
-    if is_first(run.config):
-        _finish(trainer, run, directory)
+    _finish(trainer, run, directory)
     return 0
 
 
@@ -64,7 +64,7 @@ def _train_in_ranks(options: Namespace) -> int:
     source = read_source(options.config, options.set)
     config = resolve(source)
     directory = choose_directory(source, config, options.out, options.resume)
-    changes = ["trainer.parallel=true"]
+    changes = [] if config["trainer"]["parallel"] else ["trainer.parallel=true"]
     if config["trainer"]["progress"] == "auto" and not sys.stdout.isatty():
         changes.append("trainer.progress=false")
     arguments = ["-m", "weft.cli", "train", options.config, "--out", str(directory)]
@@ -112,15 +112,33 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _finish(trainer: Trainer, run: Run, directory: Path) -> None:
-    """Save the final weights, and evaluate them on the test data."""
+    """Save the final weights, and evaluate them on the test data: processes do it together."""
+    weights = full_state_dict(run.model)
+    results: dict[str, Any] = {"epoch": trainer.epoch_detail, "iteration": trainer.iteration}
+    group = group_of(trainer.updater)
+    is_test = run.config["trainer"]["test"] and "test" in run.data.splits
+    if is_test and (group is not None or is_first(run.config)):
+        results["test"] = scalars_of(
+            evaluate(
+                run.objective,
+                run.loader("test"),
+                run.metrics(),
+                compile=run.config["compile"],
+                group=group,
+            )
+        )
+    if is_first(run.config):
+        _write(trainer, run, directory, weights, results)
+
+
+def _write(
+    trainer: Trainer, run: Run, directory: Path, weights: Any, results: dict[str, Any]
+) -> None:
+    """Write and show what a run has come to."""
     if trainer.stop_reason:
         print(f"stopped: {trainer.stop_reason}")
-    save(directory / WEIGHTS, run.model.state_dict(), {"config": run.config, **run.data.facts})
-    results: dict[str, Any] = {"epoch": trainer.epoch_detail, "iteration": trainer.iteration}
-    if run.config["trainer"]["test"] and "test" in run.data.splits:
-        compile = run.config["compile"]
-        figures = evaluate(run.objective, run.loader("test"), run.metrics(), compile=compile)
-        results["test"] = scalars_of(figures)
+    save(directory / WEIGHTS, weights, {"config": run.config, **run.data.facts})
+    if "test" in results:
         print("test  " + "  ".join(f"{k} {v:.4g}" for k, v in results["test"].items()))
     write_text(directory / RESULTS, json.dumps(results, indent=1) + "\n")
     print(f"saved {directory / WEIGHTS}")

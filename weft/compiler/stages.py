@@ -33,6 +33,7 @@ from ..lower.program import KernelProgram
 from ..lower.reductions import split_reductions
 from ..lower.verify import verified
 from ..passes.dce import remove_dead
+from ..passes.dividing.divide import divide
 from ..passes.expand import expand
 from ..passes.overlap import overlap_exchanges
 from ..passes.pipeline import canonicalize, in_stable_forms
@@ -74,6 +75,7 @@ def _then_canonical(*passes: Callable[[Graph], Graph]) -> Callable[[Graph], Grap
 
 ON_GRAPHS: dict[str, Callable[[Graph], Graph]] = {
     "remove what nobody needs": remove_dead,
+    "parts of this process": divide,
     "canonical form": _canonical,
     "stable forms, reductions in parts": _then_canonical(in_stable_forms, split_reductions),
     "scans in parts": _then_canonical(split_scans),
@@ -106,12 +108,14 @@ def plan_program(
 def plan_static(program: Program, static: Graph, device: Device | None = None) -> Planned | None:
     """Return a program, given with all sizes known, planned for a device."""
     states = [state for state, _ in program.commits]
-    written = static.outputs[len(program.fetches) + program.trapped :]
+    fetches = len(program.fetches)
+    written = static.outputs[fetches + program.trapped :]
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
     device = backend_named(CPU).describe() if device is None else device
     graph = optimize_static(expand(static) if device.own_memory else static)
-    made, sources = lower(graph, states)
+    flag = graph.outputs[fetches : fetches + program.trapped]
+    made, sources = lower(graph, states, flag)
     made = replace(made, donated=program.donated)
     verified(made, sources)
     for stage in ON_PROGRAMS.values():

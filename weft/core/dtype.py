@@ -69,7 +69,7 @@ def is_dtype(spec: Any) -> bool:
         return spec == "bfloat16" or any(spec == dtype.name for dtype in _NATIVE)
     if isinstance(spec, type):
         return spec is float or spec in _PYTHON or issubclass(spec, np.generic)
-    return isinstance(spec, np.dtype)
+    return isinstance(spec, np.dtype) or hasattr(spec, "stands_for_dtype")
 
 
 def check_dtype(dtype: DType) -> DType:
@@ -107,6 +107,11 @@ def is_float(dtype: DType) -> bool:
 def is_half(dtype: DType) -> bool:
     """Tell whether a dtype is a float of 16 bits, which is too narrow to compute in."""
     return dtype.itemsize == 2 and is_float(dtype)
+
+
+def printable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array that NumPy prints as it prints its own: bfloat16 as float32."""
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
 def float_limits(dtype: DType) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .errors import ArgumentTypeError
 from .keywords import given_twice, pass_calls, rename, synonyms
-from .op import Op, composite_keywords, find, find_public, public_names
+from .op import Op, composite_keywords, composites_of_lists, find, find_public, public_names
 from .operands import holds_floats, tensor_from
 from .tensor import Tensor
 from .watching import is_ours, look_away, watchers
@@ -66,6 +66,7 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
     takes_many = _first_parameter(fn) == "tensors"
     rest, lift_rest = _rest_parameter(fn)
     respell = respelling(fn)
+    lift = _lift_in_list if fn in composites_of_lists else _lift
     ours = is_ours(fn)
 
     @wraps(fn)
@@ -78,10 +79,10 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
         for value in args:
             if value.__class__ is not Tensor:
                 middle, last = args[takes_many:rest], args[rest:]
-                args = (*args[:takes_many], *map(_lift, middle), *map(lift_rest, last))
+                args = (*args[:takes_many], *map(lift, middle), *map(lift_rest, last))
                 break
         if kwargs:
-            kwargs = {name: _lift(value) for name, value in kwargs.items()}
+            kwargs = {name: lift(value) for name, value in kwargs.items()}
         watcher = look_away(args, [*kwargs.values()]) if ours and watchers else None
         try:
             return fn(*args, **kwargs)
@@ -201,6 +202,13 @@ def _lift(value: Any) -> Any:
     if value.__class__ in (list, tuple) and any(isinstance(v, np.ndarray) for v in value):
         return type(value)(map(_lift, value))
     return value
+
+
+def _lift_in_list(value: Any) -> Any:
+    """Return an array as a tensor, also in a list, which stays one."""
+    if value.__class__ in (list, tuple):
+        return type(value)(map(_lift_array, value))
+    return _lift_array(value)
 
 
 def _to_tensor(value: Any) -> Any:

@@ -34,6 +34,8 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
     advances     it moves on what is threaded through a graph: a generator, or the chain of effects
     effect       it shows values to somebody: a run does it once, in its order
     communicates it does something together with other processes, in the same order on all of them
+    division     a rule: which axes several processes can divide (core/division.py)
+    combines     of a reduction: how the results of parts become that of the whole, "sum" say
     transfers    it moves its operand to the device that its first attribute names
     operator     the method of Python's operator that stands for it: "__add__"
     numpy        the same as an expression of NumPy, by the names of its inputs and attributes;
@@ -55,6 +57,7 @@ OPTIONS = frozenset(
     (
         *("laws", "exact", "identity", "reshapes", "work", "convolution", "advances"),
         *("never_negative", "operator", "numpy", "total", "communicates", "transfers"),
+        "combines",
     )
 )
 ROW_SUMS: dict[Any, tuple[int, Rule]] = {}  # operators with a rule `sums_rows`: of which input
@@ -84,6 +87,8 @@ class Facts:
     advances = False
     effect = False
     communicates = False
+    division_rule: Rule | None = None
+    combines: Any = None
     transfers = False
     operator: str | None = None
     numpy: str | None = None
@@ -188,6 +193,14 @@ class Facts:
         It receives the operands after the state (anything with shape and dtype) and the attributes.
         """
         self.blocks_rule = rule
+        return rule
+
+    def division(self, rule: RuleT) -> RuleT:
+        """Attach the rule that says which axes processes can divide: see core/division.py.
+
+        It receives the types of the operands and the attributes, and returns a Division or None.
+        """
+        self.division_rule = rule
         return rule
 
     def state(self, **facts: object) -> None:

@@ -47,12 +47,16 @@ def load_modules(package: str) -> None:
 
 
 def lazy_attributes(
-    module: dict[str, Any], sources: Mapping[str, Iterable[str]], packages: Iterable[str] = ()
+    module: dict[str, Any],
+    sources: Mapping[str, Iterable[str]],
+    packages: Iterable[str] = (),
+    otherwise: Callable[[str], Any] | None = None,
 ) -> Callable[[str], Any]:
     """Return `__getattr__` for a package whose globals are given.
 
-    sources    modules, each with the names that are taken from it
-    packages   parts of the package itself
+    sources     modules, each with the names that are taken from it
+    packages    parts of the package itself
+    otherwise   what other names are given to, if they are no plain AttributeError
     """
     where = module["__name__"]
     found_in = {name: source for source, names in sources.items() for name in names}
@@ -61,6 +65,8 @@ def lazy_attributes(
         if name in packages:
             return load(f"{where}.{name}")
         if name not in found_in:
+            if otherwise is not None:
+                return otherwise(name)
             raise AttributeError(f"module {where!r} has no attribute {name!r}")
         module[name] = found = getattr(load(found_in[name]), name)
         return found

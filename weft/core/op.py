@@ -58,6 +58,7 @@ registry: dict[str, Op] = {}
 composites: dict[str, Callable[..., Any]] = {}
 composite_methods: dict[str, Any] = {}
 composite_keywords: dict[Callable[..., Any], Mapping[str, str]] = {}
+composites_of_lists: set[Callable[..., Any]] = set()  # lists of tensors stay lists there
 aliases: dict[str, str] = {}  # another name -> the name of the operator or composite
 _later: list[Callable[[], None]] = []
 _loading = fork_safe_lock("operators")
@@ -391,6 +392,7 @@ def composite(
     keywords: Mapping[str, str] | None = None,
     fused: bool | Callable[..., bool] = False,
     public: Public = True,
+    lists: bool = False,
 ) -> Callable[[FunctionT], FunctionT]:
     """Register a function written in operators; it needs no rules of its own.
 
@@ -400,6 +402,7 @@ def composite(
     fused    whether it is one compiled kernel on large tensors; a function of its arguments may
              tell whether these are large
     public   in which namespaces it is: see core/namespaces.py
+    lists    whether lists of tensors, after the first argument, are several and not one tensor
     """
 
     def declare(fn: FunctionT) -> FunctionT:
@@ -411,6 +414,8 @@ def composite(
         composites[known_as] = fn
         if keywords:
             composite_keywords[fn] = keywords
+        if lists:
+            composites_of_lists.add(fn)
         _add_aliases(known_as, aliases)
         publish(known_as, aliases, public, fn.__module__)
         if method:

@@ -17,11 +17,24 @@ Shape = tuple[Size, ...]
 Axes = int | Sequence[int] | None
 
 
-class TensorType(NamedTuple):
-    """The type of a tensor: what a shape rule receives for an input and returns for an output."""
-
+class _ShapeAndDType(NamedTuple):
     shape: Shape
     dtype: DType
+
+
+class TensorType(_ShapeAndDType):
+    """The type of a tensor: what a shape rule receives for an input and returns for an output.
+
+    Its dtype is NumPy's object, whatever stands in front of that in a face.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, shape: Shape, dtype: Any) -> TensorType:
+        """Return the type of a shape and a dtype."""
+        if not isinstance(dtype, np.dtype):
+            dtype = getattr(dtype, "dtype", dtype)
+        return tuple.__new__(cls, (shape, dtype))
 
     @property
     def ndim(self) -> int:

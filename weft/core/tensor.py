@@ -560,8 +560,8 @@ def _rebuild(
 def format_tensor(tensor: Tensor) -> str:
     """Return the repr: values, dtype where it is not the obvious one, and grad state."""
     value = tensor._read()
-    body = np.array2string(value, separator=", ", prefix="tensor(", threshold=1000)
-    parts = [body]
+    shown = dt.printable(value)
+    parts = [np.array2string(shown, separator=", ", prefix="tensor(", threshold=1000)]
     obvious = (dt.default_float(), dt.int64, dt.bool_)
     if value.dtype not in obvious or value.size == 0:
         parts.append(f"dtype={value.dtype.name}")

@@ -21,6 +21,7 @@ from .dataset import batch_taker
 from .iterable import IterableDataset
 from .sampler import Indices, as_list
 from .streams import BATCHES, ITEMS, SHARDS, Array, Streams, using
+from .tensors import TensorDataset
 
 
 class _End:
@@ -82,6 +83,7 @@ class Fetcher:
         self._recipe = recipe
         self._id, self._workers = worker_id, workers
         self._take = recipe.batch_taker
+        self._draws = type(recipe.dataset) is not TensorDataset  # whose rows are copies
         self._is_stream = recipe.is_stream
         self._epoch: int | None = None
         self._iteration: int | None = None
@@ -91,13 +93,14 @@ class Fetcher:
 
     def fetch(self, job: Job) -> Any:
         """Return the batch of a job, or END."""
-        self._enter_epoch(job.epoch)
+        if job.epoch != self._epoch:
+            self._enter_epoch(job.epoch)
         if self._is_stream:
             return self._next_of_stream(job)
         if self._take is not None:
             batch = self._taken(job)
             if batch is not None:
-                return self._finished(batch, job)
+                return batch if self._recipe.transform is None else self._finished(batch, job)
         return self._collated(self._fetched(job), job)
 
     def batch_generator(self, job: Job) -> Generator:
@@ -134,12 +137,14 @@ class Fetcher:
     def _taken(self, job: Job) -> Any:
         assert self._take is not None
         assert job.indices is not None
-        with using(self._items):
-            self._items.enter_item(job.place)
-            try:
+        try:
+            if not self._draws:
+                return self._take(job.indices)
+            with using(self._items):
+                self._items.enter_item(job.place)
                 return self._take(_as_array(job.indices))
-            except Exception as error:
-                raise _noted(error, f"the items {job.items!r:.60}", job) from error.__cause__
+        except Exception as error:
+            raise _noted(error, f"the items {job.items!r:.60}", job) from error.__cause__
 
     def _collated(self, items: list[Any], job: Job) -> Any:
         recipe = self._recipe

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
@@ -19,7 +20,7 @@ from .iterable import IterableDataset, IterableSource
 from .order import BatchOrder
 from .pool import WorkerPool, context_of
 from .run import EpochRun, LocalRun, PooledRun, Rotation, ShardedRun
-from .sharding import agreed, part_of
+from .sharding import WHOLE, BatchPart, agreed, part_of
 from .streams import ORDER, fresh_seed
 
 _STATE_VERSION = 1
@@ -153,6 +154,9 @@ class DataLoader:
         return is_of_weft((recipe.dataset, recipe.collate, recipe.transform))
 
     def __len__(self) -> int:
+        return self._part.length(self._whole_length())
+
+    def _whole_length(self) -> int:
         if self._order is not None:
             return len(self._order)
         try:
@@ -164,6 +168,31 @@ class DataLoader:
             ) from None
         size = self.batch_size or 1
         return total // size if self.drop_last else -(-total // size)
+
+    @property
+    def shares_rows(self) -> bool:
+        """Tell whether it gives this process some rows of each batch (shard=...)."""
+        return self._part.parts > 1 and not self._part.turns
+
+    @property
+    def has_order(self) -> bool:
+        """Tell whether it knows its batches, and how many there are, before it makes them."""
+        try:
+            return self._order is not None and len(self._order) >= 0
+        except TypeError:
+            return False
+
+    def taking_turns(self, place: int, parts: int) -> DataLoader:
+        """Return a loader of every `parts`-th batch from number `place` on, as whole batches."""
+        if self._order is None:
+            raise ArgumentError(
+                "DataLoader: the batches of a stream are known only by reading them all; let the "
+                "stream give each process its own part"
+            )
+        made = copy(self)
+        made._part = BatchPart(place, parts, turns=True)
+        made._position, made._pool = Position(), None
+        return made
 
     @property
     def epoch(self) -> int:
@@ -328,10 +357,11 @@ class DataLoader:
         start = position.batch
         generator = epoch_generator(self.seed, epoch).fork(ORDER)
         batches, position.order = self._order.batches(generator, epoch, position.order)
-        place = 0
+        place, part = 0, self._part
         for number, indices in enumerate(batches):
-            if number >= start:
-                before, rows = self._part.rows(indices)
+            turn = number if part is WHOLE else part.turn(number)
+            if turn is not None and turn >= start:
+                before, rows = (0, indices) if part is WHOLE else part.rows(indices)
                 yield Job(iteration, epoch, number, place + before, rows)
             place += len(indices)
 
@@ -386,7 +416,8 @@ class EpochIterator:
             raise StopIteration
         self._position.batch += 1
         self._position.touched = True
-        return self._loader.placed(batch)
+        loader = self._loader
+        return batch if loader.device is None else loader.placed(batch)
 
     def pause(self) -> None:
         """End the workers of this epoch until the next batch is asked for; persistent ones stay."""

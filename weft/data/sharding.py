@@ -18,18 +18,32 @@ _agreed = injected("agreed_object")
 
 
 class BatchPart(NamedTuple):
-    """Part `place` of the `parts` of every batch; `together` if `wf.distributed` says which."""
+    """Part `place` of the `parts` of every batch; `together` if `wf.distributed` says which.
+
+    turns   every batch belongs to one process as a whole, in turns, instead
+    """
 
     place: int = 0
     parts: int = 1
     together: bool = False
+    turns: bool = False
+
+    def turn(self, number: int) -> int | None:
+        """Return which of this process's batches a batch of the epoch is; None: another's."""
+        if not self.turns:
+            return number
+        return number // self.parts if number % self.parts == self.place else None
+
+    def length(self, batches: int) -> int:
+        """Return how many of the batches of an epoch this process has."""
+        return len(range(self.place, batches, self.parts)) if self.turns else batches
 
     def rows(self, indices: Indices) -> tuple[int, Indices]:
         """Return how many rows come before this part's, and its rows.
 
         A batch that cannot be divided is filled up from its beginning, so that all have as many.
         """
-        if self.parts == 1:
+        if self.parts == 1 or self.turns:
             return 0, indices
         items = as_list(indices)
         size = -(-len(items) // self.parts)

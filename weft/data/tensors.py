@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -55,10 +55,20 @@ class TensorDataset(Dataset):
         row = tuple(wrap(np.asarray(array[i])) for array in self._arrays)
         return row if len(row) > 1 else row[0]
 
-    def take_batch(self, indices: Array) -> Any:
+    def take_batch(self, indices: Array | range) -> Any:
         """Return the rows at `indices`, all columns at once."""
-        rows = tuple([wrap(array.take(indices, axis=0)) for array in self._arrays])
+        if self._follow(indices):  # they are copied in one go
+            part = slice(indices.start, indices.stop)
+            rows = tuple([wrap(array[part].copy()) for array in self._arrays])
+        else:
+            rows = tuple([wrap(array.take(indices, axis=0)) for array in self._arrays])
         return rows if len(rows) > 1 else rows[0]
+
+    def _follow(self, indices: Array | range) -> TypeGuard[range]:
+        """Tell whether indices are of rows that follow one another."""
+        if type(indices) is not range or indices.step != 1:
+            return False
+        return indices.start >= 0 and indices.stop <= self._arrays[0].shape[0]
 
 
 def _rows(data: Any) -> Array:

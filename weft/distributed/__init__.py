@@ -33,6 +33,7 @@ from .faults import LostRankError, run_resilient, shrink
 from .launcher.launch import restarts
 from .parallel import Parallel, parallel
 from .pipeline import Pipeline
+from .placement import join_parts, local_part, place_parameters, shard
 from .sharded import (
     clip_grad_norm_,
     full_state_dict,
@@ -41,6 +42,7 @@ from .sharded import (
     shard_parameters,
 )
 from .sharded_state import load_sharded_state, save_sharded_state
+from .simulation.calibration import measure_network
 from .simulation.network import Network
 from .simulation.predictions import Simulation, simulate
 from .tensor_parallel import (
@@ -48,9 +50,7 @@ from .tensor_parallel import (
     ParallelAttention,
     ParallelEmbedding,
     RowParallelLinear,
-    shard,
     tensor_parallel,
-    unshard,
 )
 from .world import ProcessGroup, init, is_initialized, launch, new_group, rank, size, world
 
@@ -81,13 +81,17 @@ __all__ = [
     "full_state_dict",
     "init",
     "is_initialized",
+    "join_parts",
     "launch",
     "load_checkpoint",
     "load_full_state_dict",
     "load_sharded_state",
+    "local_part",
+    "measure_network",
     "memory_of",
     "new_group",
     "parallel",
+    "place_parameters",
     "rank",
     "recv",
     "reduce",
@@ -106,6 +110,5 @@ __all__ = [
     "start_all_reduce",
     "synchronize_batch_norm",
     "tensor_parallel",
-    "unshard",
     "world",
 ]

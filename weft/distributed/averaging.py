@@ -77,12 +77,17 @@ class GradientAverager(GradientExchanger):
 
     def _send(self, bucket: Bucket) -> None:
         grads = {id(p): self._gradient(p) for p in bucket.parameters}
-        self._by_rows += [p for p in bucket.parameters if isinstance(grads[id(p)], RowSparse)]
+        known = _ids(self._by_rows)  # one that travels in parts comes several times
+        sparse = [p for p in bucket.parameters if isinstance(grads[id(p)], RowSparse)]
+        self._by_rows += [p for p in sparse if id(p) not in known]
         whole = bucket.among([p for p in bucket.parameters if id(p) not in _ids(self._by_rows)])
         if whole.parameters:
             arrays = {key: g.numpy() for key, g in grads.items() if not isinstance(g, RowSparse)}
             begun = self.travel.start(self.group, whole.packed(arrays), whole.note)
             self._begun.append((whole, begun))
+            if whole.is_last_of_its_rows:  # all is in buckets now: no need to have it twice
+                for p in whole.parameters:
+                    p.grad = None
 
     def _gradient(self, p: Tensor) -> Any:
         found = p.grad
@@ -90,10 +95,16 @@ class GradientAverager(GradientExchanger):
 
     def finish(self) -> None:
         """Put the means into `.grad` of all that were announced."""
+        rows: dict[Tensor, list[Any]] = {}
         for bucket, begun in self._begun:
             parts = bucket.unpacked(self.travel.finish(begun))
             for p, g in zip(bucket.parameters, parts, strict=True):
-                p.grad = g
+                if bucket.rows is None:
+                    p.grad = g
+                else:
+                    rows.setdefault(p, []).append(g.numpy())
+        for p, arrays in rows.items():
+            p.grad = wrap(np.concatenate(arrays))
         for p in self._by_rows:
             found: Any = self._mean_by_rows(p.grad)
             p.grad = found
@@ -108,11 +119,13 @@ class GradientAverager(GradientExchanger):
             given |= {p: F.zeros_like(p) for p in self._parameters if p not in given}
         rows = {p: g for p, g in given.items() if isinstance(g, RowSparse)}
         whole = [p for p in self._parameters if p in given and p not in rows]
-        found: dict[Tensor, Any] = {}
+        parts: dict[Tensor, list[Any]] = {}
         for bucket in (b.among(whole) for b in self.buckets):
             if bucket.parameters:
                 flat = self.travel.in_graph(self.group, bucket.joined(given), bucket.note)
-                found |= bucket.divided(flat)
+                for p, g in bucket.divided(flat).items():
+                    parts.setdefault(p, []).append(g)
+        found = {p: F.concat(gs, axis=0) if len(gs) > 1 else gs[0] for p, gs in parts.items()}
         found |= {p: self._mean_by_rows(rows[p]) for p in self._parameters if p in rows}
         return found
 

@@ -11,6 +11,7 @@ from ..core.tensor import Tensor
 from ..nn import Module
 from ..nn.batch_norm import _BatchNorm
 from .collectives import all_reduce
+from .lockstep import current_shard
 from .world import ProcessGroup, group_numbered, world
 
 
@@ -54,11 +55,12 @@ class SyncBatchNorm(_BatchNorm):
 
     def _move_statistics(self, x: Tensor, mean: Tensor, var: Tensor, size: int) -> None:
         """Move the running statistics towards those of all rows, with the unbiased variance."""
-        if self.running_mean is None or self.running_var is None:
-            return
+        shard = current_shard()
+        if self.running_mean is None or self.running_var is None or (shard and shard.index):
+            return  # of the virtual shards of a process the first one does it, for all
         assert self.num_batches_tracked is not None
         part = self._count_batch(self.num_batches_tracked)
-        count = size_of(x.shape) // x.shape[1] * size
+        count = size_of(x.shape) // x.shape[1] * (shard.count if shard else size)
         with no_grad():
             unbiased = var * (count / max(count - 1, 1))
             self.running_mean += (mean.detach() - self.running_mean) * part

@@ -22,6 +22,7 @@ class LaunchedProcess(NamedTuple):
 
 
 ALONE = LaunchedProcess("", 0, 1)
+ENVIRONMENT = "the environment"
 
 # Who starts processes, and the variables that it sets: rank, size, local rank, local size. Slurm
 # says of a whole batch job too how many tasks it may have; of a step it says so by these.
@@ -33,7 +34,7 @@ LAUNCHERS = (
     ),
     ("MPICH's mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
     ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
-    ("the environment", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+    (ENVIRONMENT, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
 )
 
 

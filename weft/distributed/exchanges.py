@@ -7,7 +7,6 @@ is begun with `start` has an array of its own until `wait` hands out the result.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -19,6 +18,7 @@ import numpy as np
 from ..ops.collective.exchange import COMPUTED, POINTS
 from .errors import MismatchError
 from .launcher.heartbeat import pulse
+from .programs import RunningProgram, agree, checksum, difference, packed
 from .transport import Array, Transport
 
 
@@ -93,6 +93,7 @@ class Exchanges:
     """The exchanges of one transport, in order; a thread does those that were begun before."""
 
     checks = True  # whether processes compare what they are about to do
+    differing = 0  # who lets the programs differ which that belongs to
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -148,21 +149,31 @@ class Exchanges:
 
     # -- arrays --------------------------------------------------------------------------------
 
-    def exchange(self, array: Array, signature: ExchangeSignature) -> Array:
-        """Do something with an array of each process; return the result."""
-        found: Array = self.run(lambda: self._exchanged(np.array(array, order="C"), signature))
+    def exchange(
+        self, array: Array, signature: ExchangeSignature, program: RunningProgram | None = None
+    ) -> Array:
+        """Do something with an array of each process; return the result.
+
+        program   which it belongs to, where that is known
+        """
+        own = np.array(array, order="C")
+        found: Array = self.run(lambda: self._exchanged(own, signature, program))
         return found
 
-    def start(self, array: Array, signature: ExchangeSignature) -> PendingExchange:
+    def start(
+        self, array: Array, signature: ExchangeSignature, program: RunningProgram | None = None
+    ) -> PendingExchange:
         """Begin the same on an array that is given away; `take` finds it by its ticket."""
-        begun = self.begin(lambda: self._exchanged(array, signature))
+        begun = self.begin(lambda: self._exchanged(array, signature, program))
         _tickets[begun.ticket] = begun
         return begun
 
-    def _exchanged(self, own: Array, signature: ExchangeSignature) -> Array:
+    def _exchanged(
+        self, own: Array, signature: ExchangeSignature, program: RunningProgram | None
+    ) -> Array:
         pulse.count += 1
         if self.checks and signature.how not in POINTS:
-            self._compare(str(signature))
+            self._compare(str(signature), None if self.differing else program)
         if signature.how in COMPUTED:
             return self.transport.reduce(own, signature.how)
         found: Array = getattr(Ways, signature.how)(self.transport, own, signature)
@@ -174,26 +185,24 @@ class Exchanges:
         """Raise on all processes unless all came here with the same text."""
         self.run(lambda: self._compare(text))
 
-    def _compare(self, text: str) -> None:
-        numbers = self.transport.agree(checksum(text))
-        if numbers.count(numbers[0]) == len(numbers):
+    def _compare(self, text: str, program: RunningProgram | None = None) -> None:
+        numbers = self.transport.agree(packed(checksum(text), program))
+        same_exchange, same_program = agree(numbers)
+        if same_exchange and same_program:
             return
-        texts = self.transport.objects(text)
-        raise MismatchError(
-            "the processes do not do the same: "
-            + "; ".join(f"rank {i}: {said}" for i, said in enumerate(texts))
-        )
+        said = []
+        if not same_exchange:
+            texts = self.transport.objects(text)
+            said = [f"rank {i}: {text}" for i, text in enumerate(texts)]
+        if not same_program:
+            said.append(difference(self.transport.objects(program and program.lines)))
+        what = "do the same" if not same_exchange else "run the same program"
+        raise MismatchError(f"the processes do not {what}: {'; '.join(said)}")
 
 
 def take(ticket: int) -> PendingExchange:
     """Return the exchange of a ticket, which is good for one result."""
     return _tickets.pop(ticket)
-
-
-def checksum(text: str) -> int:
-    """Return a 63-bit number that differs where texts do."""
-    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> 1
 
 
 # -- how ---------------------------------------------------------------------------------------
@@ -263,6 +272,11 @@ class Ways:
 
     @staticmethod
     def collect(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return all, one after another."""
+        return Ways.gather(transport, own, at)
+
+    @staticmethod
+    def whole(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
         """Return all, one after another."""
         return Ways.gather(transport, own, at)
 

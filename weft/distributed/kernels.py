@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .exchanges import ExchangeSignature, PendingExchange, take
+from .lockstep import current_shard
+from .programs import running_program
 from .transport import Array
 from .world import group_numbered
 
@@ -13,16 +15,26 @@ def run_exchange(
     x: Array, how: str, group: int, size: int, axis: int, place: int, note: str
 ) -> Array:
     """Return what becomes of the arrays of all processes."""
-    signature = ExchangeSignature.of(x, how, axis, place, note)
-    return group_numbered(group).exchanges.exchange(x, signature)
+    signature = _signature(x, how, axis, place, note)
+    members = group_numbered(group)
+    shard = current_shard()
+    if shard is not None:
+        return shard.exchange(x, signature, members)
+    return members.exchanges.exchange(x, signature, running_program())
 
 
 def start_exchange(
     x: Array, how: str, group: int, size: int, axis: int, place: int, note: str
 ) -> PendingExchange:
     """Begin the same; return what will have the result."""
-    signature = ExchangeSignature.of(x, how, axis, place, note)
-    return group_numbered(group).exchanges.start(np.array(x, order="C"), signature)
+    signature = _signature(x, how, axis, place, note)
+    own = np.array(x, order="C")
+    return group_numbered(group).exchanges.start(own, signature, running_program())
+
+
+def _signature(x: Array, how: str, axis: int, place: int, note: str) -> ExchangeSignature:
+    # What must be the same on all processes: which part is one's own is not.
+    return ExchangeSignature.of(x, how, axis, 0 if how == "whole" else place, note)
 
 
 def take_exchange(ticket: int) -> PendingExchange:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..core.imports import require
-from .environment import LaunchedProcess
+from .environment import ENVIRONMENT, LaunchedProcess
 from .errors import DistributedError
-from .transport import Array
+from .transport import Array, tree_sum
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -25,10 +25,24 @@ def connect(launch: LaunchedProcess) -> MPITransport:
     if world.size != launch.size:
         raise DistributedError(
             f"{launch.by} says that there are {launch.size} processes, MPI sees {world.size}: "
-            "start them by mpiexec of the MPI that mpi4py uses (weft launch finds it), or by "
-            "srun --mpi=pmix"
+            f"{_advice(launch)}"
         )
     return MPITransport(library, world.Dup())
+
+
+def _advice(launch: LaunchedProcess) -> str:
+    """Return what to do when MPI does not connect the processes that there are."""
+    start = (
+        "start them by mpiexec of the MPI that mpi4py uses (weft launch finds it), or by "
+        "srun --mpi=pmix"
+    )
+    if launch.by != ENVIRONMENT:
+        return start
+    return (
+        "RANK and WORLD_SIZE name processes and connect none, and MPI connects those alone that "
+        f"its launcher started; {start} (weft launch -n {launch.size} script.py), or unset both "
+        "to run this process alone"
+    )
 
 
 class MPITransport:
@@ -43,13 +57,15 @@ class MPITransport:
     # -- computing on the way ----------------------------------------------------------------------
 
     def reduce(self, array: Array, how: str) -> Array:
-        """Return the sum, product, maximum or minimum of all arrays, to all."""
+        """Return the sum, product, maximum or minimum of all arrays, to all, in the array's place.
+
+        A bucket of gradients is large: it need not be there twice.
+        """
         if how == "sum" and _is_half(array) and array.ndim == 1:
             return self._half_sum(array)
         given = _computed_in(array)
-        result = np.empty_like(given)
-        self.comm.Allreduce(given, result, getattr(self.library, how.upper()))
-        return result.astype(array.dtype, copy=False)
+        self.comm.Allreduce(self.library.IN_PLACE, given, getattr(self.library, how.upper()))
+        return given.astype(array.dtype, copy=False)
 
     def _half_sum(self, array: Array) -> Array:
         """Return a sum that travels in 16 bits and is added in float32, a part by each process."""
@@ -62,7 +78,7 @@ class MPITransport:
     def pairwise_sum(self, array: Array) -> Array:
         """Return the sum of all arrays, added as a balanced tree of neighbours."""
         if self.size & (self.size - 1):
-            return _tree_sum(list(self.gather(array)))
+            return tree_sum(list(self.gather(array)))
         total, other = array.copy(), np.empty_like(array)
         distance = 1
         while distance < self.size:  # recursive doubling: both partners have the same sum
@@ -159,11 +175,3 @@ def _is_half(array: Array) -> bool:
 def _movable(array: Array) -> Array:
     """Return the same memory in a dtype that MPI knows; what is only moved has no meaning."""
     return array.view(_UNSIGNED[array.dtype.itemsize])
-
-
-def _tree_sum(parts: list[Array]) -> Array:
-    """Return a sum of neighbours, of sums of neighbours, and so on."""
-    while len(parts) > 1:
-        pairs = [np.add(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
-        parts = pairs + parts[len(pairs) * 2 :]
-    return parts[0]

@@ -50,6 +50,7 @@ class Parallel:
         self.shards = None if shards is None else ShardedBatch(averager, group, shards)
         self._named = named
         exchangers[averager] = None
+        group.exchanges.differing += averager.unused
         count_change()  # what was recorded before knows nothing of this
 
     @contextmanager
@@ -76,8 +77,10 @@ class Parallel:
 
     def close(self) -> None:
         """Exchange gradients no more."""
-        exchangers.pop(self.averager, None)
-        count_change()
+        if self.averager in exchangers:
+            del exchangers[self.averager]
+            self.group.exchanges.differing -= self.averager.unused
+            count_change()
 
     def __repr__(self) -> str:
         count = sum(p.numel() for _, p in self._named)
@@ -131,8 +134,13 @@ def parallel(
         return _other_mode(mode, target, further)
     if further:
         raise ArgumentError(f"parallel: {min(further)!r} is no option of mode='sync'")
+    if zero and shards:
+        raise ArgumentError(
+            "parallel: shards= adds gradients of whole parameters, and zero= spreads them: choose "
+            "one of the two"
+        )
     group = world() if group is None else group
-    named = _named_parameters(target)
+    named = [(name, p) for name, p in _named_parameters(target) if not is_shard(p)]
     if sync_batch_norm and isinstance(target, Module):
         synchronize_batch_norm(target, group)
     _agree_on_start(target, named, group)

@@ -22,18 +22,31 @@ from ..core.shape import Shape, size_of
 from ..core.tensor import Tensor, wrap
 from ..nn import Module, ModuleDict, ModuleList, Parameter, Sequential, functional_call
 from ..ops.collective.exchange import exchanged
+from ..optim.clip import SpreadParameter
+from ..optim.clip import clip_grad_norm_ as clip_grads
 from .world import ProcessGroup, group_numbered, world
 
 CONTAINERS = (Sequential, ModuleList, ModuleDict)
 
 
-class ShardParameter(Parameter):
+class ShardParameter(Parameter, SpreadParameter):
     """The part of a process of some parameters."""
+
+    def of_all_parts(self, x: Tensor, how: str) -> Tensor:
+        """Return the sum or the largest of a number of each part."""
+        group = group_numbered(self.__dict__["_group"])
+        found: Tensor = exchanged(x, how, group.number, group.size, note="a norm of gradients")
+        return found
 
 
 def is_shard(p: Tensor) -> bool:
     """Tell whether a parameter is the part of a process, of more than it has."""
     return isinstance(p, ShardParameter)
+
+
+def is_spread(model: Module) -> bool:
+    """Tell whether parameters of a model are spread over processes."""
+    return any(is_shard(p) for p in model.parameters())
 
 
 class ShardedUnit(Module):
@@ -52,6 +65,7 @@ class ShardedUnit(Module):
         flat = np.concatenate([np.ravel(p.detach().numpy()) for p in named.values()])
         trained = any(p.requires_grad for p in named.values())
         self.shard = ShardParameter(wrap(_part(flat, group)), trained)
+        self.shard.__dict__["_group"] = group.number
         for p in named.values():
             p._value = np.broadcast_to(np.zeros((), p.dtype), p.shape)  # takes no memory
             p.requires_grad_(False)
@@ -127,7 +141,8 @@ def shard_parameters(
     stage   1 or 2: what was gathered for forward stays until backward (gradients and optimizer
             slots are spread); 3: backward gathers again (parameters too)
     units   tells which modules are gathered at once; by default the children of the model, with
-            containers looked into. Modules with buffers stay whole
+            containers looked into. Modules with buffers stay whole, and so do, by default, those
+            that share a parameter with another (a table that is the last layer, too)
 
     >>> import weft as wf
     >>> model = wf.nn.Sequential(wf.nn.Linear(3, 2), wf.nn.Linear(2, 1))
@@ -142,9 +157,16 @@ def shard_parameters(
             f"shard_parameters: expected a module. Received: {type(model).__name__}"
         )
     group = world() if group is None else group
-    _check_sharing(model, list(_units(model, units)))
-    for parent, name, child in list(_units(model, units)):
-        setattr(parent, name, ShardedUnit(child, group, regather=stage == 3))
+    found = list(_units(model, units))
+    shared = _shared(found)
+    if units is not None and shared:
+        raise ArgumentError(
+            f"shard_parameters: {' and '.join(shared.values())} share a parameter; make what holds "
+            "all of them one unit: units=lambda m: ..."
+        )
+    for parent, name, child in found:
+        if id(child) not in shared:
+            setattr(parent, name, ShardedUnit(child, group, regather=stage == 3))
     return model
 
 
@@ -162,16 +184,13 @@ def _units(
             yield from _units(child, chosen)
 
 
-def _check_sharing(model: Module, units: list[tuple[Module, str, Module]]) -> None:
-    owners: dict[int, str] = {}
+def _shared(units: list[tuple[Module, str, Module]]) -> dict[int, str]:
+    """Return the names of units that share a parameter with another one, by their identity."""
+    owners: dict[int, list[tuple[int, str]]] = {}
     for _, name, unit in units:
-        for inner, p in unit.named_parameters():
-            other = owners.setdefault(id(p), name)
-            if other != name:
-                raise ArgumentError(
-                    f"shard_parameters: {other} and {name} share a parameter ({inner}); make what "
-                    "holds both of them one unit: units=lambda m: ..."
-                )
+        for p in unit.parameters():
+            owners.setdefault(id(p), []).append((id(unit), name))
+    return {unit: name for some in owners.values() if len(set(some)) > 1 for unit, name in some}
 
 
 def full_state_dict(model: Module) -> dict[str, Tensor]:
@@ -204,12 +223,10 @@ def load_full_state_dict(model: Module, state: Mapping[str, Any]) -> None:
     model.load_state_dict(rest)
 
 
-def clip_grad_norm_(
-    parameters: Tensor | Iterable[Tensor], max_norm: float, *, group: ProcessGroup | None = None
-) -> Tensor:
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> Tensor:
     """Scale gradients so that their joint 2-norm is at most `max_norm`; return the norm before.
 
-    As `wf.optim.clip_grad_norm_`, where some parameters are parts of processes.
+    `wf.optim.clip_grad_norm_` does the same, where some parameters are parts of processes too.
 
     >>> import weft as wf
     >>> w = wf.tensor([0.0, 0.0], requires_grad=True)
@@ -217,31 +234,7 @@ def clip_grad_norm_(
     >>> wf.distributed.clip_grad_norm_([w], 1.0)
     tensor(5.)
     """
-    if not max_norm > 0:
-        raise ArgumentError(f"clip_grad_norm_: max_norm must be positive. Received: {max_norm!r}")
-    group = world() if group is None else group
-    given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    params = [p for p in given if p.grad is not None]
-    with no_grad():
-        parts = [_squares([p for p in params if is_shard(p) is spread]) for spread in (True, False)]
-        spread = exchanged(parts[0], "sum", group.number, group.size, note="a norm of gradients")
-        norm = F.sqrt(spread + parts[1])
-        factor = F.minimum(max_norm / (norm + 1e-6), 1.0)
-        for p in params:
-            grad: Any = p.grad
-            p.grad = grad * F.cast(factor, grad.dtype)
-    found: Tensor = norm
-    return found
-
-
-def _squares(params: list[Tensor]) -> Any:
-    zero: Any = wrap(np.zeros((), np.float32))
-    return sum((F.sum(F.square(_dense(p))) for p in params), zero)
-
-
-def _dense(p: Tensor) -> Any:
-    grad: Any = p.grad
-    return grad.to_dense() if getattr(grad, "is_sparse", False) else grad
+    return clip_grads(parameters, max_norm)
 
 
 def memory_of(parameters: Iterable[Tensor], optimizer: Any = None) -> dict[str, int]:

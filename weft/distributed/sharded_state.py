@@ -7,6 +7,7 @@ can divide it anew; the same goes for what the optimizer keeps of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,10 @@ def sharded_state(model: Module, optimizer: Optimizer | None = None) -> dict[str
         }
     }
     if optimizer is not None:
-        kept = optimizer.state_dict()
+        kept, numbered = optimizer.state_dict(), _numbered(model, optimizer, places)
         slots = {
-            number: {slot: _slot(value, places_of) for slot, value in values.items()}
-            for number, values in kept["state"].items()
-            for places_of in [_numbered(model, optimizer, places).get(int(number))]
+            number: {slot: _slot(value, numbered.get(int(number))) for slot, value in some.items()}
+            for number, some in kept["state"].items()
         }
         state["optimizer"] = {**kept, "state": slots}
     return state
@@ -58,6 +58,13 @@ def save_sharded_state(
 def load_sharded_state(directory: Any, model: Module, optimizer: Optimizer | None = None) -> None:
     """Take over what any number of processes wrote; all processes call it."""
     found = load_checkpoint(directory, like=sharded_state(model, optimizer))
+    take_sharded_state(found, model, optimizer)
+
+
+def take_sharded_state(
+    found: Mapping[str, Any], model: Module, optimizer: Optimizer | None = None
+) -> None:
+    """Take over the states of a model and its optimizer, of which parts or wholes were read."""
     places = _places(model)
     model.load_state_dict(
         {
@@ -69,11 +76,11 @@ def load_sharded_state(directory: Any, model: Module, optimizer: Optimizer | Non
         return
     numbered = _numbered(model, optimizer, places)
     kept = found["optimizer"]
-    kept["state"] = {
+    slots = {
         number: {slot: _own_slot(v, numbered.get(int(number))) for slot, v in values.items()}
         for number, values in kept["state"].items()
     }
-    optimizer.load_state_dict(kept)
+    optimizer.load_state_dict({**kept, "state": slots})
 
 
 class _Place:

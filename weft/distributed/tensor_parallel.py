@@ -13,45 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
+from ..core.errors import ArgumentError, ShapeError
 from ..core.op import F
-from ..core.shape import normalize_axis
 from ..core.tensor import Tensor, wrap
 from ..nn import Embedding, Linear, Module, MultiheadAttention, Parameter
 from ..ops.collective.exchange import exchanged
+from .placement import join_parts, local_part
 from .sharded import ShardParameter
 from .world import ProcessGroup, group_numbered, world
-
-
-def shard(x: Tensor, axis: int = 0, *, group: ProcessGroup | None = None) -> Tensor:
-    """Return this process's part, along an axis, of a tensor that all processes have.
-
-    Its gradient is made of the parts of all.
-
-    >>> import weft as wf
-    >>> wf.distributed.shard(wf.tensor([1.0, 2.0]))
-    tensor([1., 2.])
-    """
-    group = world() if group is None else group
-    if not isinstance(x, Tensor):
-        raise ArgumentTypeError(f"shard: x must be a tensor. Received: {type(x).__name__}")
-    axis = normalize_axis(axis, x.ndim)
-    start, stop = _bounds("shard", x.shape[axis], group)
-    part: Tensor = _copied(x, group)[(slice(None),) * axis + (slice(start, stop),)]
-    return part
-
-
-def unshard(x: Tensor, axis: int = 0, *, group: ProcessGroup | None = None) -> Tensor:
-    """Return the parts of all processes joined along an axis, on all of them: undoes `shard`.
-
-    >>> import weft as wf
-    >>> wf.distributed.unshard(wf.tensor([1.0, 2.0]))
-    tensor([1., 2.])
-    """
-    group = world() if group is None else group
-    # Everybody computes the same with the whole: the mean of their gradients is that of one.
-    whole: Tensor = exchanged(x, "collect", group.number, group.size, normalize_axis(axis, x.ndim))
-    return whole
 
 
 def _copied(x: Tensor, group: ProcessGroup) -> Tensor:
@@ -106,7 +75,7 @@ class ColumnParallelLinear(_Divided):
     def forward(self, x: Tensor) -> Tensor:
         """Return this process's outputs, or those of all."""
         y: Tensor = F.linear(_copied(x, self.group), self.weight, self.bias)
-        return unshard(y, -1, group=self.group) if self.gather else y
+        return join_parts(y, -1, group=self.group) if self.gather else y
 
 
 class RowParallelLinear(_Divided):
@@ -126,7 +95,7 @@ class RowParallelLinear(_Divided):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs, added up over processes."""
-        part = x if self.divided else shard(x, -1, group=self.group)
+        part = x if self.divided else local_part(x, -1, group=self.group)
         y: Tensor = _total(F.linear(part, self.weight), self.group)
         return y if self.bias is None else y + self.bias
 

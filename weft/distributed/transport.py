@@ -1,7 +1,8 @@
 """Transports: how arrays get from process to process.
 
 A transport connects the processes of one group. Its functions take C-contiguous arrays of one shape
-and dtype on all of them, and return new arrays. That shapes agree was checked by the caller.
+and dtype on all of them, and return new arrays unless they say otherwise. That shapes agree was
+checked by the caller.
 """
 
 from __future__ import annotations
@@ -12,6 +13,19 @@ from typing import Any, Protocol
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+
+
+def tree_sum(parts: Sequence[Array]) -> Array:
+    """Return a sum of neighbours, of sums of neighbours, and so on.
+
+    >>> tree_sum([np.array([1]), np.array([2]), np.array([3])])
+    array([6])
+    """
+    sums = list(parts)
+    while len(sums) > 1:
+        pairs: list[Array] = [np.add(*sums[i : i + 2]) for i in range(0, len(sums) - 1, 2)]
+        sums = pairs + sums[len(pairs) * 2 :]
+    return sums[0]
 
 
 class Transport(Protocol):
@@ -26,7 +40,7 @@ class Transport(Protocol):
         """How many they are."""
 
     def reduce(self, array: Array, how: str) -> Array:
-        """Return the sum, product, maximum or minimum of all arrays, to all."""
+        """Return the sum, product, maximum or minimum of all arrays, to all; may use its memory."""
 
     def pairwise_sum(self, array: Array) -> Array:
         """Return the sum of all arrays, added as a balanced tree: the same bits at any size."""
@@ -75,7 +89,7 @@ class AloneTransport:
 
     def reduce(self, array: Array, how: str) -> Array:
         """Return the array."""
-        return array.copy()
+        return array
 
     def pairwise_sum(self, array: Array) -> Array:
         """Return the array."""

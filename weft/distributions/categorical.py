@@ -85,11 +85,10 @@ class Categorical(Chances):
         return enumerated(self._num_events, self.batch_shape, int64, expand)
 
 
-class OneHotCategorical(Distribution):
-    """One of K categories, as a vector with a one at its place."""
+class OverCategories(Distribution):
+    """A distribution over vectors that have a place for each of K categories."""
 
     arg_constraints = constrained(probs=constraints.simplex, logits=constraints.real_vector)
-    has_enumerate_support = True
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -113,6 +112,12 @@ class OneHotCategorical(Distribution):
     def param_shape(self) -> Any:
         """Return the shape of probs."""
         return self._categorical.param_shape
+
+
+class OneHotCategorical(OverCategories):
+    """One of K categories, as a vector with a one at its place."""
+
+    has_enumerate_support = True
 
     @property
     def support(self) -> Any:
@@ -166,10 +171,8 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (probs - F.stop_gradient(probs))
 
 
-class Multinomial(Distribution):
+class Multinomial(OverCategories):
     """How often each of K categories occurs in total_count draws."""
-
-    arg_constraints = constrained(probs=constraints.simplex, logits=constraints.real_vector)
 
     def __init__(
         self,
@@ -179,23 +182,10 @@ class Multinomial(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         self.total_count = int(total_count)
-        self._categorical = Categorical(probs, logits, validate_args=False)
-        self._given = self._categorical._given
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args)
+        super().__init__(probs, logits, validate_args)
 
     def _other_arguments(self) -> dict[str, Any]:
         return {"total_count": self.total_count}
-
-    @property
-    def probs(self) -> Any:
-        """Return probabilities of the categories."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        """Return normalised log-probabilities."""
-        return self._categorical.logits
 
     @property
     def support(self) -> Any:

@@ -51,16 +51,39 @@ class Chances(Distribution):
         return self._logits
 
 
-class Bernoulli(Chances, ExponentialFamily):
-    """One with a probability, else zero."""
+class _Trial(Chances):
+    """What one trial, which succeeds by a chance, decides."""
 
     arg_constraints = constrained(probs=constraints.unit_interval, logits=constraints.real)
-    has_enumerate_support = True
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         super().__init__(self._take(probs, logits).shape, (), validate_args)
+
+
+class _Trials(Chances):
+    """What many trials decide: total_count of them, or of those that fail."""
+
+    total_count: Any
+
+    def __init__(
+        self,
+        total_count: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        value = self._take(probs, logits)
+        self.total_count, value = broadcast_all(total_count, value)
+        setattr(self, f"_{self._given}", value)
+        super().__init__(value.shape, (), validate_args)
+
+
+class Bernoulli(_Trial, ExponentialFamily):
+    """One with a probability, else zero."""
+
+    has_enumerate_support = True
 
     @property
     def support(self) -> Any:
@@ -103,15 +126,8 @@ class Bernoulli(Chances, ExponentialFamily):
         return enumerated(2, self.batch_shape, self.probs.dtype, expand)
 
 
-class Geometric(Chances):
+class Geometric(_Trial):
     """How many failures come before the first success."""
-
-    arg_constraints = constrained(probs=constraints.unit_interval, logits=constraints.real)
-
-    def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        super().__init__(self._take(probs, logits).shape, (), validate_args)
 
     @property
     def support(self) -> Any:
@@ -148,7 +164,7 @@ class Geometric(Chances):
         return (F.softplus(self.logits) - self.probs * self.logits) / self.probs
 
 
-class Binomial(Chances):
+class Binomial(_Trials):
     """How many of total_count trials succeed."""
 
     arg_constraints = constrained(
@@ -164,10 +180,7 @@ class Binomial(Chances):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        value = self._take(probs, logits)
-        self.total_count, value = broadcast_all(total_count, value)
-        setattr(self, f"_{self._given}", value)
-        super().__init__(value.shape, (), validate_args)
+        super().__init__(total_count, probs, logits, validate_args)
 
     @property
     def support(self) -> Any:
@@ -216,7 +229,7 @@ class Binomial(Chances):
         return enumerated(1 + count, self.batch_shape, self.probs.dtype, expand)
 
 
-class NegativeBinomial(Chances):
+class NegativeBinomial(_Trials):
     """How many successes come before total_count failures."""
 
     arg_constraints = constrained(
@@ -224,18 +237,6 @@ class NegativeBinomial(Chances):
         probs=constraints.half_open_interval(0.0, 1.0),
         logits=constraints.real,
     )
-
-    def __init__(
-        self,
-        total_count: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        value = self._take(probs, logits)
-        self.total_count, value = broadcast_all(total_count, value)
-        setattr(self, f"_{self._given}", value)
-        super().__init__(value.shape, (), validate_args)
 
     @property
     def support(self) -> Any:

@@ -216,11 +216,12 @@ def _known(value: Any) -> np.ndarray[Any, Any] | None:
 
 def holds(constraint: Constraint, value: Any) -> bool:
     """Tell whether a constraint holds for all values, as far as they are known."""
-    if _known(value) is None:
+    known = _known(value)
+    if known is None:
         return True
     try:
         with no_grad():
-            found = _known(constraint.check(value))
+            found = _known(constraint.check(known))  # on the array: nothing is recorded
     except WeftError:
         return False
     return found is None or bool(np.all(found))

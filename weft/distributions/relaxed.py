@@ -6,7 +6,7 @@ Maddison et al. 2017 (arXiv:1611.00712); Jang et al. 2017 (arXiv:1611.01144).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.op import F
 from . import constraints
@@ -16,11 +16,11 @@ from ._shared import (
     constrained,
     unit_uniform,
 )
-from .categorical import Categorical
+from .categorical import OverCategories
 from .composed import TransformedDistribution
 from .discrete import Chances
 from .distribution import Distribution
-from .transforms import ExpTransform, SigmoidTransform
+from .transforms import ExpTransform, SigmoidTransform, Transform
 
 
 class LogitRelaxedBernoulli(Chances):
@@ -62,49 +62,9 @@ class LogitRelaxedBernoulli(Chances):
         return F.log(self.temperature) + apart - 2 * F.softplus(apart)
 
 
-class RelaxedBernoulli(TransformedDistribution):
-    """A variable in (0, 1) that is the nearer to 0 or 1 the lower the temperature is."""
-
-    arg_constraints = constrained(probs=constraints.unit_interval, logits=constraints.real)
-
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args)
-        self._logit_base, self._given = base, base._given
-        super().__init__(base, SigmoidTransform(), validate_args)
-
-    def expand(self, batch_shape: Any) -> Any:
-        """Return the distribution expanded to a batch shape."""
-        return Distribution.expand(self, batch_shape)
-
-    def _other_arguments(self) -> dict[str, Any]:
-        return {"temperature": self.temperature}
-
-    @property
-    def temperature(self) -> Any:
-        """Return the temperature."""
-        return self._logit_base.temperature
-
-    @property
-    def probs(self) -> Any:
-        """Return the probability of one."""
-        return self._logit_base.probs
-
-    @property
-    def logits(self) -> Any:
-        """Return the log-odds of one."""
-        return self._logit_base.logits
-
-
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OverCategories):
     """The logarithm of a relaxed one-hot variable."""
 
-    arg_constraints = constrained(probs=constraints.simplex, logits=constraints.real_vector)
     has_rsample = True
 
     def __init__(
@@ -114,24 +74,11 @@ class ExpRelaxedCategorical(Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._categorical = Categorical(probs, logits, validate_args=False)
-        self._given = self._categorical._given
         self.temperature = as_floats(temperature)
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args)
+        super().__init__(probs, logits, validate_args)
 
     def _other_arguments(self) -> dict[str, Any]:
         return {"temperature": self.temperature}
-
-    @property
-    def probs(self) -> Any:
-        """Return probabilities of the categories."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        """Return normalised log-probabilities."""
-        return self._categorical.logits
 
     @property
     def support(self) -> Any:
@@ -153,10 +100,14 @@ class ExpRelaxedCategorical(Distribution):
         return F.sum(score - F.logsumexp(score, -1, True), -1) + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
-    """Probabilities that are the nearer to one-hot the lower the temperature is."""
+class _Relaxed(TransformedDistribution):
+    """A discrete distribution that gradients go through: a function of unbounded noise.
 
-    arg_constraints = constrained(probs=constraints.simplex, logits=constraints.real_vector)
+    A class gives the distribution of the noise and the transform.
+    """
+
+    _noise: ClassVar[Any]
+    _transform: ClassVar[type[Transform]]
 
     def __init__(
         self,
@@ -165,9 +116,9 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
-        self._log_base, self._given = base, base._given
-        super().__init__(base, ExpTransform(), validate_args)
+        noise = self._noise(temperature, probs, logits, validate_args)
+        self._relaxed, self._given = noise, noise._given
+        super().__init__(noise, self._transform(), validate_args)
 
     def expand(self, batch_shape: Any) -> Any:
         """Return the distribution expanded to a batch shape."""
@@ -179,17 +130,31 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     @property
     def temperature(self) -> Any:
         """Return the temperature."""
-        return self._log_base.temperature
+        return self._relaxed.temperature
 
     @property
     def probs(self) -> Any:
-        """Return probabilities of the categories."""
-        return self._log_base.probs
+        """Return probabilities: of one, or of the categories."""
+        return self._relaxed.probs
 
     @property
     def logits(self) -> Any:
-        """Return normalised log-probabilities."""
-        return self._log_base.logits
+        """Return log-odds of one, or normalised log-probabilities of the categories."""
+        return self._relaxed.logits
+
+
+class RelaxedBernoulli(_Relaxed):
+    """A variable in (0, 1) that is the nearer to 0 or 1 the lower the temperature is."""
+
+    arg_constraints = LogitRelaxedBernoulli.arg_constraints
+    _noise, _transform = LogitRelaxedBernoulli, SigmoidTransform
+
+
+class RelaxedOneHotCategorical(_Relaxed):
+    """Probabilities that are the nearer to one-hot the lower the temperature is."""
+
+    arg_constraints = ExpRelaxedCategorical.arg_constraints
+    _noise, _transform = ExpRelaxedCategorical, ExpTransform
 
 
 class ContinuousBernoulli(Chances):

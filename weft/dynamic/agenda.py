@@ -34,6 +34,7 @@ class PutOffOperations(NamedTuple):
     firsts      the number of its first result; those of the others follow
     first       the least number of a result: values below were there before
     numbers     how many numbers there are from there on; not all are of results
+    sources     the row that makes each value which is read, if that is known of all of them
     """
 
     signature: Ints
@@ -44,6 +45,7 @@ class PutOffOperations(NamedTuple):
     firsts: Ints
     first: int
     numbers: int
+    sources: Ints | None = None
 
     def makers(self) -> Ints:
         """Return for each number from the first on the row that has it as a result, or -1."""
@@ -54,6 +56,8 @@ class PutOffOperations(NamedTuple):
 
     def edges(self) -> tuple[Ints, Ints]:
         """Return for each operand that one of these makes the rows that read and make it."""
+        if self.sources is not None:
+            return np.repeat(np.arange(len(self.arity)), self.arity), self.sources
         inside = np.flatnonzero(self.refs >= self.first)  # others are there already
         made = self.makers()[self.refs[inside] - self.first]
         reader = np.repeat(np.arange(len(self.arity)), self.arity)[inside]
@@ -69,6 +73,7 @@ class PutOffOperations(NamedTuple):
             arity=self.arity[chosen],
             outs=self.outs[chosen],
             firsts=self.firsts[chosen],
+            sources=None,
         )
 
 

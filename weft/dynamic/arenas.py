@@ -7,7 +7,7 @@ the outputs of one node of the tape (pullback.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ from ..core.dtype import Array, is_float
 from ..core.op import F
 from ..core.tensor import Tensor, constant, wrap
 from .agenda import Ints
-from .cell_kernels import CellKernel, filling
+from .cell_kernels import CellKernel
 from .pullback import RanBatch, recorded_arenas
 from .records import NUMBERS, stacked
+from .room import room_for
 from .schedule import PlacedBatch
 from .signatures import BatchSignature, SignatureTable
 from .tape_kernels import TapeKernel
@@ -59,7 +60,7 @@ class Arenas:
         rows = count if array is None else max(end + count, 2 * len(self.tracked[kind]))
         shape, dtype = self.table.types[kind]
         # What lies behind the last value may be read, to fill a batch up, and is not looked at.
-        grown = np.zeros((rows + filling(rows), *shape), dtype)
+        grown = room_for(rows, shape, dtype)
         tracked = np.zeros(rows, np.bool_)
         if array is not None:
             grown[:end], tracked[:end] = array[:end], self.tracked[kind][:end]
@@ -96,12 +97,12 @@ class Arenas:
             kernel = signature.kernel = self._kernel(signature)
         found: list[Array | None] = []
         wanted: list[bool] = []
-        rest, width = iter(batch.places), kernel.width(size)
+        rest = self._operands(batch, kernel.width(size))
         for spec, held in zip(signature.specs, shared, strict=True):
             if spec.__class__ is int:
-                place = next(rest)
-                found.append(self._rows(spec, place, width))
-                wanted.append(signature.grad and self._is_tracked(spec, place))
+                array, flows = next(rest)
+                found.append(array)
+                wanted.append(flows)
             else:
                 found.append(None if held is None else held._value)
                 wanted.append(self._wants(signature, spec, held))
@@ -129,8 +130,25 @@ class Arenas:
         if flowing in (0, self.ends[kind]):
             return flowing > 0
         tracked = self.tracked[kind]
-        first = place.start if place.__class__ is slice else place[0]
+        first = place.start if place.__class__ is slice else place.flat[0]
         return bool(tracked[first]) or bool(tracked[place].any())
+
+    def _operands(self, batch: PlacedBatch, width: int) -> Iterator[tuple[Array, bool]]:
+        """Yield the operands that differ between members, and whether gradients flow to each."""
+        signature = batch.signature
+        kinds = iter([spec for spec in signature.specs if spec.__class__ is int])
+        for place, count in zip(batch.places, signature.runs, strict=True):
+            kind = next(kinds)
+            flows = signature.grad and self._is_tracked(kind, place)
+            if count == 1:
+                yield self._rows(kind, place, width), flows
+                continue
+            self.gathered += 1
+            lines = self.arrays[kind].take(_filled(place, width), 0, mode="clip")
+            for line in lines:
+                yield line, flows
+            for _ in range(count - 1):
+                next(kinds)
 
     def _rows(self, kind: int, place: Any, width: int) -> Array:
         """Return rows where they lie, or gathered; as many as a kernel is to be given."""
@@ -180,3 +198,9 @@ class Arenas:
                 kind: wrap(array[: self.ends[kind]]) for kind, array in self.arrays.items()
             }
         return self.outputs
+
+
+def _filled(place: Ints, width: int) -> Ints:
+    """Return lines of rows as long as a kernel is to be given: the last of each again."""
+    room = width - place.shape[1]
+    return place if not room else np.concatenate([place, np.repeat(place[:, -1:], room, 1)], 1)

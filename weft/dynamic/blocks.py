@@ -52,7 +52,7 @@ class Blocks:
 
     def run(self, batch: PlacedBatch, shared: list[Any]) -> None:
         """Run a batch; shared are its operands that do not differ between members, in place."""
-        signature, rest = batch.signature, iter(batch.places)
+        signature, rest = batch.signature, batch.operands()
         operands = tuple(
             [
                 self.take(spec, next(rest)) if spec.__class__ is int else held

@@ -9,7 +9,7 @@ long product in place of many short ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from .signatures import BatchSignature
 
 EXACT = 16  # widths up to which code runs for just so many members
 STEPS = 8  # widths that there are between one power of two and the next
+WIDE = 512  # members from which on a batch has totals of its own
 MOST_WIDTHS = 256  # of which a program's code is kept at hand
 MOST_WANTED = 3  # which operands have gradients: so many combinations before all have
 
@@ -46,6 +47,14 @@ def width_for(size: int) -> int:
         return max(size, LEAST)
     step = (1 << (size - 1).bit_length()) // (2 * STEPS)
     return -(-size // step) * step
+
+
+def width_within(size: int) -> int:
+    """Return the largest number of members for which code runs that a batch of so many has."""
+    if size <= EXACT:
+        return size
+    step = (1 << (size.bit_length() - 1)) // STEPS
+    return size // step * step
 
 
 def filling(most: int) -> int:
@@ -96,11 +105,9 @@ class CellKernel:
         found: list[tuple[int, Array]] = []
         for code in dict.fromkeys([x.code for x in saved]):
             if code.shared:
-                alike = [x for x in saved if x.code is code]
-                width = width_for(sum(x.size for x in alike))
-                made = code.totals.run(code.joined(alike), width)
                 slots = [self.signature.specs[i].index for i in code.shared]
-                found += zip(slots, made, strict=True)
+                for arrays, width in code.pieces([x for x in saved if x.code is code]):
+                    found += zip(slots, code.totals.run(arrays, width), strict=True)
         return found
 
     def _code_for(self, wanted: tuple[bool, ...]) -> CellCode:
@@ -152,6 +159,10 @@ class SavedCell:
         self.size = size
         self.seeds: Sequence[Array] = ()
         self.frontier: Sequence[Array] = ()
+
+    def arrays(self) -> list[Array]:
+        """Return what it left, and what its gradient made."""
+        return [*self.operands, *self.kept, *self.seeds, *self.frontier]
 
 
 class CellCode:
@@ -239,23 +250,44 @@ class CellCode:
         read = {x for node in needed for x in node.inputs if x is not None} | set(wanted)
         return [x for x in given if x in read]
 
-    def joined(self, saved: Sequence[SavedCell]) -> list[Array]:
-        """Return what the program of totals takes, the members of all batches one after another.
+    def pieces(self, saved: Sequence[SavedCell]) -> Iterator[tuple[list[Array], int]]:
+        """Yield what the program of totals takes, for parts of all members, with their numbers.
+
+        Wide batches are taken where they lie. What is left of them, and narrow ones, are put one
+        after another: one long product in place of many short ones.
+        """
+        rest: list[tuple[SavedCell, int]] = []
+        for x in saved:
+            width = width_within(x.size) if x.size >= WIDE else 0
+            if width:
+                given = x.arrays()
+                yield [given[i][:width] if rows else given[i] for i, rows in self._places()], width
+            if width < x.size:
+                rest.append((x, width))
+        if rest:
+            yield self._joined(rest), width_for(sum(x.size - begin for x, begin in rest))
+
+    def _places(self) -> list[tuple[int, bool]]:
+        """Return where the program of totals finds what it takes, and whether members have rows."""
+        given = [*self._operands, *self._kept, *self._seeds, *self._frontier]
+        has_rows = [bool(x.shape) and x.shape[0] is self.width for x in given]
+        return [(i, has_rows[i]) for i in map(given.index, self._taken)]
+
+    def _joined(self, saved: Sequence[tuple[SavedCell, int]]) -> list[Array]:
+        """Return members of several batches, each from some one on, one after another.
 
         They are filled up to a width by members that are there, with gradients of zero.
         """
-        given = [*self._operands, *self._kept, *self._seeds, *self._frontier]
-        columns = [[*x.operands, *x.kept, *x.seeds, *x.frontier] for x in saved]
-        total = sum(x.size for x in saved)
+        columns = [(x.arrays(), begin, x.size) for x, begin in saved]
+        total = sum(end - begin for _, begin, end in columns)
         room = width_for(total) - total
         first = len(self._operands) + len(self._kept)
         found = []
-        for value in self._taken:
-            i = given.index(value)
-            if not (value.shape and value.shape[0] is self.width):
-                found.append(columns[0][i])
+        for i, has_rows in self._places():
+            if not has_rows:
+                found.append(columns[0][0][i])
                 continue
-            parts = [column[i][: x.size] for column, x in zip(columns, saved, strict=True)]
+            parts = [arrays[i][begin:end] for arrays, begin, end in columns]
             if room:
                 last = parts[-1][-1:]
                 parts.append(np.repeat(last if i < first else np.zeros_like(last), room, 0))

@@ -64,6 +64,7 @@ class CellWork:
         if self._around.reason is not None:  # nobody could tell when it is another function
             raise NotAUnitError
         self.is_large = self._work() >= LEAST_WORK
+        self.is_single = self.result.kind is None
         self.is_flat = self.result.kind is tuple and all(
             c.kind is None for c in self.result.children
         )
@@ -125,7 +126,7 @@ class CellWork:
         """Return results in the nest in which the function returns them."""
         if self.is_flat:
             return results
-        return results[0] if self.result.kind is None else self.result.unflatten(results)
+        return results[0] if self.is_single else self.result.unflatten(results)
 
 
 def _is_plain(node: Node) -> bool:

@@ -43,16 +43,14 @@ class _Wiring:
 
     def __init__(self, operations: PutOffOperations, table: SignatureTable, needed: Ints) -> None:
         self.operations = operations
-        count = len(operations.signature)
         self.maker = operations.makers()
-        reader, made = operations.edges()
-        self.order = np.argsort(operations.level, kind="stable")
-        rank = np.empty(count, np.int64)
-        rank[self.order] = np.arange(count)
-        edges = np.argsort(rank[made], kind="stable")
-        self.reader, self.made = reader[edges], made[edges]
         self.joins = np.array([_joins(s) for s in table.all])[operations.signature]
         self.joins &= operations.outs < MOST_RESULTS
+        reader, made = operations.edges()
+        ours = np.flatnonzero(self.joins[made])  # calls of cells join nothing
+        reader, made = reader[ours], made[ours]
+        edges = np.lexsort((made, operations.level[made]))
+        self.reader, self.made = reader[edges], made[edges]
         self.free = self.joins & self._in_time()
         self.free[self.maker[needed - operations.first]] = False
         self.grad = np.array([s.grad for s in table.all])[operations.signature]

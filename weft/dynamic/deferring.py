@@ -40,6 +40,7 @@ class Deferring(PutOffRun):
         self.streams = ExampleDraws()
         self._numbers: dict[Any, BatchSignature] = {}  # of numbers that are made tensors, by dtype
         self._forms: dict[Any, BatchSignature] = {}  # calls of cells that were met in this run
+        self._ungraded: dict[Any, BatchSignature] = {}  # and those without gradients
 
     # -- putting off -------------------------------------------------------------------------------
 
@@ -117,35 +118,39 @@ class Deferring(PutOffRun):
         It is what `Cell.__call__` does in general, for arguments that are put-off values, and
         tuples of such: of these there are thousands.
         """
-        key: list[Any] = [cell, not modes.grad_overrides or is_grad_enabled()]
+        key: list[Any] = [cell]
         refs: list[int] = []
-        level = 0
-        start, fresh, late = self.start, self.records.first, self.late.first
+        level, start = 0, self.start
+        fresh, late = self.records.first, self.late.first
         for x in args:
-            if x.__class__ is DeferredTensor:
-                values: Any = (x,)
-            elif x.__class__ is tuple:
+            values: Any = x
+            if x.__class__ is tuple:
                 key.append(tuple)
-                values = x
+            elif x.__class__ is DeferredTensor:
+                values = (x,)
             else:
                 known = self.state.data.get(id(x))
                 if known is None or known[0] is not x:
                     return None
                 values = known[1:]
             for y in values:
-                if y.__class__ is not DeferredTensor or y.run is not self or y.index < start:
+                if y.__class__ is not DeferredTensor or y.run is not self:
+                    return None
+                index, depth = y.index, y.level
+                if index < start:
                     return None
                 key.append(y.kind)
-                refs.append(y.index)
-                if y.level >= level and y.index >= (fresh if y.level < LATE else late):
-                    level = y.level + 1
-        found = self._forms.get(tuple(key))
+                refs.append(index)
+                if depth >= level and index >= (fresh if depth < LATE else late):
+                    level = depth + 1
+        forms = self._forms if not modes.grad_overrides or is_grad_enabled() else self._ungraded
+        found = forms.get(tuple(key))
         return None if found is None else self._put_off_cell(found, refs, level)
 
     def _put_off_cell(self, found: BatchSignature, refs: list[int], level: int) -> Any:
         """Do what `put_off` does, and return results in the nest of the cell."""
         records, index = self.records, self.count
-        if (found.waits and self.has_read) or level >= LATE:
+        if level >= LATE or (found.waits and self.has_read):
             records = self.late
             level = level if level >= LATE else level + LATE
         records.signatures.append(found.index)
@@ -159,11 +164,14 @@ class Deferring(PutOffRun):
             results.append(made)
             index += 1
         self.count = index
-        return tuple(results) if found.work.is_flat else found.work.nested(results)
+        work = found.work
+        if work.is_single:
+            return results[0]
+        return tuple(results) if work.is_flat else work.nested(results)
 
     def know(self, cell: Any, args: tuple[Any, ...], signature: BatchSignature) -> None:
         """Remember the signature of a call, if `put_off_known` can find it."""
-        key: list[Any] = [cell, self.grad()]
+        key: list[Any] = [cell]
         for x in args:
             if x.__class__ is tuple:
                 key.append(tuple)
@@ -172,7 +180,7 @@ class Deferring(PutOffRun):
                 if z.__class__ is not DeferredTensor or z.run is not self:
                     return
                 key.append(z.kind)
-        self._forms[tuple(key)] = signature
+        (self._forms if self.grad() else self._ungraded)[tuple(key)] = signature
 
     def stand_in(self, index: int, kind: int, level: int) -> DeferredTensor:
         """Return what stands for a value."""
@@ -199,10 +207,11 @@ class Deferring(PutOffRun):
 
     def plan_of_example(self, result: Any) -> ExamplePlan | None:
         """Return what this example put off as a plan; None if it did more than that."""
-        state, chunk = self.state, self.records.cut(self.count)
-        if state.has_written or self.late.signatures:
+        state = self.state
+        if state.has_written or self.late.signatures or state.records is not self.records:
             return None  # a plan would not write again, and has all rows of its example
-        if chunk is None or state.records is not self.records or chunk.first != state.first:
+        chunk = self.records.cut(self.count)
+        if chunk is None or chunk.first != state.first:
             return None
         plan = plan_of(chunk, self.count - state.first, result, state, self)
         if plan is not None:
@@ -292,6 +301,7 @@ class Deferring(PutOffRun):
         """Run what was put off before a tensor from outside, which it may use, is written."""
         if target in self.shared:
             self._forms.clear()
+            self._ungraded.clear()
         super().before_write(target)
 
 

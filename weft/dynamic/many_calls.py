@@ -8,6 +8,7 @@ from ..core.dispatch import ERRORS
 from ..core.errors import ArgumentError, is_from_signal
 from ..core.modes import current_interpreter, interpret_with, refuse_recording
 from ..core.tree import flatten
+from .collecting import rare_collection
 from .deferred import DeferredTensor
 from .deferring import Deferring
 from .example_state import ExampleState
@@ -43,11 +44,12 @@ class ManyCalls:
         self._walks: list[StructureWalk] = []  # through the examples that ran
         self._new: list[NewPlan] = []
         self._common: SharedParts | None = None
+        self._known: list[Known] | None = None  # examples that were seen, if all were
 
     def results(self) -> Any:
         """Run all examples, and return their results as the function was asked to."""
         try:
-            with interpret_with(self.run):
+            with interpret_with(self.run), rare_collection:
                 if not self._replay_all():
                     for i, example in enumerate(self.examples):
                         self._begin(i, example)
@@ -64,11 +66,17 @@ class ManyCalls:
         """Go by plans if all examples have one; tell whether they have."""
         if self.context is None or not self.examples:
             return False
-        known = self.plans.all_seen(self.examples, self.context)
-        if known is None:
+        self._known = self.plans.all_seen(self.examples, self.context)
+        if self._known is None:
             return False
-        self.run.plan.planned += len(known)
-        seen = [SeenExample(self.start + i, x.plan, x.walk.tensors) for i, x in enumerate(known)]
+        seen = [
+            SeenExample(self.start + i, x.plan, x.walk.tensors)
+            for i, x in enumerate(self._known)
+            if x.plan is not None
+        ]
+        if len(seen) < len(self.examples):
+            return False
+        self.run.plan.planned += len(seen)
         self.found = replay(self.run, seen)
         return True
 
@@ -123,7 +131,11 @@ class ManyCalls:
         state = ExampleState(self.start + i, run)
         run.enter(state)
         if self.context is not None:
-            walk, plan = self.plans.find(example, self.context)
+            known = None if self._known is None else self._known[i]
+            if known is not None and known.plan is None:
+                walk, plan = known
+            else:  # one before it may have changed it
+                walk, plan = self.plans.find(example, self.context)
             if plan is not None and walk is not None:
                 run.plan.planned += 1
                 (self.found[i],) = replay(run, [SeenExample(state.index, plan, walk.tensors)])
@@ -158,7 +170,7 @@ class ManyCalls:
         self.found[i] = result
         if walk is not None:
             made = self.run.plan_of_example(result)
-            if made is not None and self.context is not None:
+            if self.context is not None and (self._known is None or made is not None):
                 self._new.append(NewPlan(self.context, Known(walk, made)))
 
     # -- all of them -------------------------------------------------------------------------------

@@ -31,22 +31,22 @@ class RowTable:
     """Where each value of a run lies within its type, as far as it has run; else -1."""
 
     def __init__(self) -> None:
-        self._rows = np.empty(0, np.int64)
+        self.rows = np.empty(0, np.int64)  # with room behind the last value
         self._count = 0
 
     def extend(self, count: int) -> Ints:
         """Return the rows of so many values, of which some may be new."""
-        if count > len(self._rows):
-            grown = np.full(max(count, 2 * len(self._rows)), -1, np.int64)
-            grown[: self._count] = self._rows[: self._count]
-            self._rows = grown
+        if count > len(self.rows):
+            grown = np.full(max(count, 2 * len(self.rows)), -1, np.int64)
+            grown[: self._count] = self.rows[: self._count]
+            self.rows = grown
         self._count = max(self._count, count)
         return self.known
 
     @property
     def known(self) -> Ints:
         """The rows of all values so far."""
-        return self._rows[: self._count]
+        return self.rows[: self._count]
 
 
 class WaitingOperations:

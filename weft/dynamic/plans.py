@@ -51,6 +51,7 @@ class SharedRow(NamedTuple):
 class ExamplePlan:
     """The rows of one example: values are numbered from 0 on.
 
+    sources   the row that makes each value which is read
     firsts    the number of the first result of each row
     count     how many values are numbered
     data      for each type what it brings: arrays, or Draws and the like for single values
@@ -60,27 +61,49 @@ class ExamplePlan:
     leaves    of the result: (number, type) of a value, or what it is
     """
 
+    signatures: Ints
+    levels: Ints
+    refs: Ints
+    sources: Ints
+    firsts: Ints
+    used: frozenset[int]
+    depth: int
+
     def __init__(self, chunk: Chunk, count: int, leaves: Any, nest: Structure) -> None:
-        self.signatures: Ints = np.asarray(chunk.signatures, np.int64)
-        self.levels: Ints = np.asarray(chunk.levels, np.int64)
-        self.refs: Ints = np.asarray(chunk.refs, np.int64) - chunk.first
-        self.firsts: Ints = np.asarray(chunk.firsts, np.int64) - chunk.first
+        self._chunk: Chunk | None = chunk  # until the columns are needed, or are told
         self.count = count
         self.data: dict[int, list[Any]] = {}
         self.is_open = False
         self.leaves = leaves
         self.nest = nest
         self.is_single = nest.kind is None
-        self._note()
+
+    def settle(self) -> None:
+        """Have columns of its own, if it was told none."""
+        chunk = self._chunk
+        if chunk is not None:
+            self.signatures = np.asarray(chunk.signatures, np.int64)
+            self.levels = np.asarray(chunk.levels, np.int64)
+            self.refs = np.asarray(chunk.refs, np.int64) - chunk.first
+            self.firsts = np.asarray(chunk.firsts, np.int64) - chunk.first
+            self.sources = np.searchsorted(self.firsts, self.refs, "right") - 1
+            self._note()
 
     def _note(self) -> None:
+        self._chunk = None
         self.used = frozenset(self.signatures.tolist())
         self.depth = int(self.levels.max(initial=0))
 
-    def take(self, operations: PutOffOperations, rows: slice, refs: slice, first: int) -> None:
-        """Have rows of operations in the place of those that they came of."""
+    def take(
+        self, operations: PutOffOperations, made: Ints, rows: slice, refs: slice, first: int
+    ) -> None:
+        """Have rows of operations in the place of those that they came of.
+
+        made   the row of all operations that makes each value which is read
+        """
         self.signatures, self.levels = operations.signature[rows], operations.level[rows]
         self.refs = operations.refs[refs] - first
+        self.sources = made[refs] - rows.start
         self.firsts = operations.firsts[rows] - first
         self._note()
 
@@ -103,10 +126,10 @@ class ValueLeaf(NamedTuple):
 
 
 class Known(NamedTuple):
-    """An example that was seen, with the plan that it has."""
+    """An example that was seen, with the plan that it has, if any."""
 
     walk: StructureWalk
-    plan: ExamplePlan
+    plan: ExamplePlan | None
 
 
 class NewPlan(NamedTuple):
@@ -150,7 +173,10 @@ class Plans:
             return self._contexts.setdefault(key, len(self._contexts))
 
     def all_seen(self, examples: Sequence[Any], context: int) -> list[Known] | None:
-        """Return what is known of examples if all were seen, and are as they were."""
+        """Return what is known of examples if all were seen, and are as they were.
+
+        Some may have no plan: the code of one who reads values runs each time.
+        """
         known = self._by_id.get(context)
         if known is None:
             return None
@@ -184,16 +210,19 @@ class Plans:
             self.outside.include(*map(instance_of, kinds))
             self.outside.include(*[other for x in new for other in x.known.walk.others])
             if self.outside.reason is None and self.outside.is_same():
+                unchanged = are_same([x.known.walk for x in new])
                 for context, known in new:
-                    self._keep(context, known)
+                    if unchanged or known.walk.is_same():
+                        self._keep(context, known)
                 while self._size() > MOST_PLANS or self._rows > MOST_ROWS:
                     self._forget()
 
     def _keep(self, context: int, known: Known) -> None:
         walk = known.walk
-        if walk.is_same():
+        self._by_id.setdefault(context, {})[id(walk.root)] = known
+        if known.plan is not None:
+            known.plan.settle()
             self._by_key[walk.key, context] = known.plan, walk.others
-            self._by_id.setdefault(context, {})[id(walk.root)] = known
             self._rows += len(known.plan.signatures)
 
     def _size(self) -> int:
@@ -225,7 +254,7 @@ def plan_of(chunk: Chunk, count: int, result: Any, state: Any, run: Any) -> Exam
     if nest.kind is None and not isinstance(found[0], ValueLeaf):
         return None
     plan = ExamplePlan(chunk, count, found, nest)
-    if len(plan.refs) and int(plan.refs.min()) < 0:  # it reads a value of another example
+    if min(chunk.refs, default=chunk.first) < chunk.first:  # it reads a value of another example
         return None
     for kind, payload in chunk.data.items():
         kept = plan.data[kind] = _kept(payload, state, run.table.types[kind].dtype)
@@ -235,6 +264,8 @@ def plan_of(chunk: Chunk, count: int, result: Any, state: Any, run: Any) -> Exam
 
 def _kept(payload: list[Any], state: Any, dtype: DType) -> list[Any]:
     """Return data as a plan keeps it: neighbouring constants as one array."""
+    if not {*map(type, payload)} - {*NUMBERS}:
+        return [np.array(payload, dtype)]
     found: list[Any] = []
     constants: list[Any] = []
     for x in payload:

@@ -8,6 +8,7 @@ To be differentiated again, the run is repeated on tensors (blocks.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..core.tape import FanNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from ..ops.index.scatter_add import scatter_add_rows
 from .blocks import Blocks
-from .cell_kernels import filling
+from .room import room_for, zeros_for
 from .schedule import PlacedBatch
 from .signatures import Slot
 
@@ -137,17 +138,22 @@ class SavedRun:
         width = ran.kernel.width(batch.size)
         seeds = [_seed(grads[kind], block, width) for kind, block in ran.outs if kind in grads]
         found = ran.kernel.pull(ran.saved, seeds, True)
-        places = reversed([*zip(batch.places, batch.distinct, batch.last, strict=True)])
-        for spec, g in zip(batch.signature.specs[::-1], found[::-1], strict=True):
-            where, distinct, last = next(places) if spec.__class__ is int else (None, True, True)
+        pairs = [*zip(batch.signature.specs, found, strict=True)]
+        for spec, g in pairs:
+            if g is not None and spec.__class__ is not int:
+                _add(totals, spec.index, g)
+        rest = [pair for pair in pairs if pair[0].__class__ is int]
+        # The last operand first: who reads a value last writes.
+        ends = [*accumulate(batch.signature.runs)]
+        flags = zip(batch.places, batch.distinct, batch.last, [0, *ends[:-1]], ends, strict=True)
+        for where, distinct, last, begin, end in reversed([*flags]):
+            kind, g = rest[begin][0], _together([g for _, g in rest[begin:end]])
             if g is None:
                 continue
-            if where is None:
-                _add(totals, spec.index, g)
-            elif last and spec in blank:
-                grads[spec][where] = g
+            if last and kind in blank:
+                grads[kind][where] = g
             else:
-                _add_rows(grads[spec], where, g, distinct)
+                _add_rows(grads[kind], where, g, distinct)
 
     # -- on tensors --------------------------------------------------------------------------------
 
@@ -191,11 +197,20 @@ class SavedRun:
         return F.stack([where.get((kind, row), values[row - block.start]) for row in rows])
 
 
+def _together(gs: list[Any]) -> Any:
+    """Return the gradients of a run of operands: None if there are none, those of one as it is."""
+    if len(gs) == 1:
+        return gs[0]
+    some = next((g for g in gs if g is not None), None)
+    return None if some is None else np.stack([np.zeros_like(some) if g is None else g for g in gs])
+
+
 def _own(part: Array) -> Array:
     """Return gradients that may be added to in place, with room for the widest batch behind."""
-    found = np.zeros((len(part) + filling(len(part)), *part.shape[1:]), part.dtype)
-    if any(part.strides):  # else it is zero everywhere
-        found[: len(part)] = part
+    if not any(part.strides):  # it is zero everywhere
+        return zeros_for(len(part), part.shape[1:], part.dtype)
+    found = room_for(len(part), part.shape[1:], part.dtype)
+    found[: len(part)] = part
     return found
 
 
@@ -225,7 +240,7 @@ def _add_rows(total: Array, where: Any, g: Array, distinct: bool) -> None:
         total[where] += g
         return
     rows, inverse = np.unique(where, return_inverse=True)
-    if len(rows) == len(where):
+    if len(rows) == where.size:
         total[where] += g
     else:
         total[rows] += scatter_add_rows((len(rows), *total.shape[1:]), inverse, g, total.dtype)

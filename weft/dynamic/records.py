@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ class Chunk(NamedTuple):
     numbers              how many values are numbered
     is_new               whether no plan has said so
     plan                 the plan that is made of it, if any
+    sources              the row that makes each value which is read, where plans have said so
     """
 
     first: int
@@ -37,6 +37,7 @@ class Chunk(NamedTuple):
     numbers: int
     is_new: bool = True
     plan: Any = None
+    sources: Ints | None = None
 
 
 class Records:
@@ -70,11 +71,6 @@ class Records:
         self.chunks.append(chunk)
         self.start = count
 
-    def holds(self, number: int, table: SignatureTable) -> bool:
-        """Tell whether a row of the chunk that is being written has a value as its result."""
-        row = bisect_right(self.firsts, number) - 1
-        return row >= 0 and number < self.firsts[row] + int(table.results[self.signatures[row]])
-
     def operations(self, table: SignatureTable) -> PutOffOperations:
         """Return all rows as columns."""
         signature = _joined([c.signatures for c in self.chunks])
@@ -88,6 +84,7 @@ class Records:
             _joined([c.firsts for c in self.chunks]),
             self.first,
             last.first + last.numbers - self.first,
+            last.sources if len(self.chunks) == 1 else None,
         )
 
     @property
@@ -103,9 +100,10 @@ class Records:
         ends = np.concatenate(([0], np.cumsum(operations.arity)))
         refs = ends[bounds].tolist()
         rows = bounds.tolist()
+        made = operations.makers()[operations.refs - operations.first]
         for i, chunk in enumerate(chunks):
             part = slice(*rows[2 * i : 2 * i + 2]), slice(*refs[2 * i : 2 * i + 2])
-            chunk.plan.take(operations, *part, chunk.first)
+            chunk.plan.take(operations, made, *part, chunk.first)
 
     def payload(self, kind: int) -> list[Any]:
         """Return the data of a type, in the order of rows."""

@@ -24,9 +24,10 @@ from .deferred import DeferredTensor, become
 from .example_state import ExampleState
 from .pending import ClosedValues, RowTable, WaitingOperations, recomputed
 from .records import Records
-from .schedule import scheduled
+from .rounds import round_schedule
+from .schedule import BatchSchedule, scheduled
 from .sharing import SharedTensors
-from .signatures import SignatureTable, Slot
+from .signatures import SignatureTable
 from .statistics import BatchPlan
 
 LATE = 1 << 40  # is added to levels of what nobody reads while examples wait, and what is behind
@@ -56,6 +57,7 @@ class PutOffRun:
         self._waiting = WaitingOperations()
         self.records = Records(self.count)
         self.late = Records(self.count)  # what nobody reads while examples wait for values
+        self._awaits_late = False  # whether one of these is read after all
 
     def grad(self) -> bool:
         """Tell whether gradients are recorded here."""
@@ -76,11 +78,15 @@ class PutOffRun:
         records = self.records
         records.cut(self.count)
         operations = records.operations(self.table) if records.chunks else None
-        late = wanted is None or self._is_late(wanted)
+        late = wanted is None or self._is_late()
         self.records = Records(self.count)
         if needed is not None and operations is not None and records.is_new:
             operations = self._clustered(operations, records, needed)
         rows = self._rows.extend(self.count - self.start)
+        if wanted and not late and operations is not None:
+            new = min(wanted) >= operations.first  # and none of what has waited longer
+            if new and self._run_round(operations, rows, records):
+                return
         chosen = self._waiting.choose(
             operations, None if late else wanted, self.table, rows, self.start
         )
@@ -90,13 +96,23 @@ class PutOffRun:
         if parts:
             self._run(joined(parts), rows, records)
 
-    def _is_late(self, wanted: Sequence[int]) -> bool:
+    def _is_late(self) -> bool:
         """Tell whether values are needed that nobody was to need: then none of them waits again."""
-        found = any(self.late.holds(number, self.table) for number in wanted)
+        found, self._awaits_late = self._awaits_late, False
         if found:
             for i in set(self.late.signatures):
                 self.table.all[i].waits = False
         return found
+
+    def _run_round(self, operations: PutOffOperations, rows: Any, records: Records) -> bool:
+        """Run what was put off since values were read last, if none of it waits; tell whether."""
+        used = {i for chunk in records.chunks for i in chunk.signatures}
+        if any(self.table.all[i].waits is not False for i in used):
+            return False
+        plan = round_schedule(operations, used, self.table, rows, self.start, self.store.size)
+        if plan is not None:
+            self._run_batches(plan, records)
+        return plan is not None
 
     def _late_operations(self) -> PutOffOperations:
         records, self.late = self.late, Records(self.count)
@@ -115,8 +131,11 @@ class PutOffRun:
         return operations
 
     def _run(self, operations: PutOffOperations, rows: Any, records: Records) -> None:
+        plan = scheduled(operations, self.table, rows, self.start, self.store.size)
+        self._run_batches(plan, records)
+
+    def _run_batches(self, plan: BatchSchedule, records: Records) -> None:
         store, held = self.store, self.shared.held
-        plan = scheduled(operations, self.table, rows, self.start, store.size)
         self.plan.rounds += 1
         with interpret_with(self.below):
             store.prepare(plan.counts)
@@ -125,7 +144,9 @@ class PutOffRun:
                 if signature.work is None:
                     store.add(signature.outs[0], records.payload(signature.outs[0]))
                     continue
-                shared = [held[s.index] if s.__class__ is Slot else None for s in signature.specs]
+                shared: list[Any] = [None] * len(signature.specs)
+                for place, slot in signature.slots:
+                    shared[place] = held[slot]
                 store.run(batch, shared)
                 self.plan.ran(signature, batch.size)
 
@@ -133,44 +154,50 @@ class PutOffRun:
 
     def is_there(self, index: int) -> bool:
         """Tell whether a value has run."""
-        place = index - self.start
-        rows = self._rows.known
+        place, rows = index - self.start, self._rows.rows
         return place < 0 or (place < len(rows) and bool(rows[place] >= 0))
 
-    def _values_at(self, index: int) -> ClosedValues:
-        """Return the values among which one is that has a number."""
+    def _values_at(self, x: DeferredTensor) -> ClosedValues:
+        """Return the values among which one is that was put off."""
+        index = x.index
         if index >= self.start:
             if not self.is_there(index):
-                self.wait(index)
+                self.wait(x)
             return ClosedValues(self.start, self.store, self._rows.known, self._unmerged)
         found: ClosedValues = next(v for v in reversed(self.closed) if index >= v.start)
         return found
 
-    def place(self, index: int) -> tuple[Any, int]:
+    def place(self, x: DeferredTensor) -> tuple[Any, int]:
         """Return where a value lies, when it has run."""
-        values = self._values_at(index)
-        return values.store, int(values.rows[index - values.start])
+        if x.index >= self.start and self.is_there(x.index):
+            return self.store, int(self._rows.rows[x.index - self.start])
+        values = self._values_at(x)
+        return values.store, int(values.rows[x.index - values.start])
 
-    def _again(self, index: int) -> Tensor:
+    def _again(self, x: DeferredTensor) -> Tensor:
         """Return a value that was only computed on the way to others, inside of a cluster."""
-        return recomputed(self._values_at(index), index, self.table, self.shared.held)
+        return recomputed(self._values_at(x), x.index, self.table, self.shared.held)
 
     def read(self, x: DeferredTensor) -> np.ndarray[Any, Any]:
         """Return the value of what stands for one: what it needs runs first."""
-        store, row = self.place(x.index)
+        if not self.is_there(x.index):
+            self.wait(x)
+        store, row = self.place(x)
         if row >= 0 and store.__class__ is Arenas:  # thousands are read
-            array: np.ndarray[Any, Any] = store.read(x.kind, row)
+            array: np.ndarray[Any, Any] = store.arrays[x.kind][row]
             return array
         with interpret_with(self.below):
             if row < 0:
-                return self._again(x.index)._read()
+                return self._again(x)._read()
             found: np.ndarray[Any, Any] = store.read(x.kind, row)
         return found
 
-    def wait(self, index: int) -> None:
+    def wait(self, x: DeferredTensor) -> None:
         """Come back when a value has run."""
         self.has_read = True
-        state = self.state
+        state, index = self.state, x.index
+        if x.level >= LATE:
+            self._awaits_late = True
         if state.task is None:
             self.flush(wanted=[index])
             return
@@ -182,9 +209,9 @@ class PutOffRun:
         """Let what stands for a value be a plain tensor."""
         if x.index >= self.start:
             self.close()
-        store, row = self.place(x.index)
+        store, row = self.place(x)
         with interpret_with(self.below):
-            become(x, self._again(x.index) if row < 0 else store.row(x.kind, row))
+            become(x, self._again(x) if row < 0 else store.row(x.kind, row))
 
     def settle_all(self, values: Sequence[DeferredTensor], kind: int) -> None:
         """Let what stands for values of one type be plain tensors, the rows of one."""
@@ -199,7 +226,7 @@ class PutOffRun:
 
     def block(self, values: Sequence[DeferredTensor], kind: int) -> Tensor | None:
         """Return values of one type as the rows of a tensor; None if they lie in no one place."""
-        places = [self.place(x.index) for x in values]
+        places = [self.place(x) for x in values]
         store = places[0][0]
         if any(other is not store or row < 0 for other, row in places):
             return None

@@ -7,7 +7,7 @@ whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +20,10 @@ from .signatures import BatchSignature, SignatureTable
 class PlacedBatch(NamedTuple):
     """A batch, and where its operands lie.
 
-    places     for each operand that differs between members: a slice of rows side by side, or the
-               number of each row
-    distinct   for each of these operands whether it is known that no row is there twice
-    last       for each of these operands whether nothing that runs with it reads its rows later
+    places     for each run of operands that differ between members: a slice of rows side by side,
+               or the number of each row, in a line for each operand where there are several
+    distinct   for each of these runs whether it is known that no row is there twice
+    last       for each of these runs whether nothing that runs with it reads its rows later
     """
 
     signature: BatchSignature
@@ -31,6 +31,11 @@ class PlacedBatch(NamedTuple):
     places: list[Any]
     distinct: list[bool]
     last: list[bool]
+
+    def operands(self) -> Iterator[Any]:
+        """Yield where each operand lies."""
+        for place, count in zip(self.places, self.signature.runs, strict=True):
+            yield from place if count > 1 else (place,)
 
 
 class BatchSchedule(NamedTuple):
@@ -155,12 +160,19 @@ def _cut(
     rows, starts, firsts, apart, distinct, last = operands
     found, begin = list[PlacedBatch](), 0
     for signature, size in zip(signatures, sizes, strict=True):
-        end = begin + signature.arity
-        places: list[Any] = [
-            rows[starts[i] : starts[i] + size] if apart[i] else slice(firsts[i], firsts[i] + size)
-            for i in range(begin, end)
-        ]
-        flags = distinct[begin:end], last[begin:end]
-        found.append(PlacedBatch(signature, size, places, *flags))
-        begin = end
+        batch = PlacedBatch(signature, size, [], [], [])
+        for count in signature.runs:
+            at, end = starts[begin], begin + count
+            final = all(last[begin:end])
+            if count > 1:
+                place: Any = rows[at : at + count * size].reshape(count, size)
+            elif apart[begin]:
+                place = rows[at : at + size]
+            else:
+                place = slice(firsts[begin], firsts[begin] + size)
+            batch.places.append(place)
+            batch.distinct.append(final or (count == 1 and distinct[begin]))
+            batch.last.append(final)
+            begin = end
+        found.append(batch)
     return found

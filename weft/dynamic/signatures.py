@@ -8,6 +8,7 @@ numbers in it mean the same for all its calls, and plans of examples can be put 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 from math import copysign
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from ..core.tensor import Tensor
 
 # Held while something gets a number: several threads may call one batched function.
 interning = fork_safe_lock("interning")
+MANY = 8  # operands of one type, from which on they are gathered as one
 MOST_SLOTS = 1 << 14  # shared tensors that a table remembers before it begins anew
 
 
@@ -51,6 +53,8 @@ class BatchSignature:
     specs    for each operand the number of its type, a Slot, or None where there is none
     outs     the numbers of the types of the results
     arity    how many operands differ between members
+    runs     these operands in order: how many are gathered as one, which are many of one type
+    slots    the places of shared operands, and the numbers of their slots
     grad     whether gradients are recorded
     many     whether the results are a tuple
     waits    whether its operations wait until the end while examples read values in the middle,
@@ -58,7 +62,8 @@ class BatchSignature:
     """
 
     __slots__ = (
-        *("arity", "grad", "index", "kernel", "many", "name", "outs", "specs", "waits", "work"),
+        *("arity", "grad", "index", "kernel", "many", "name", "outs", "runs", "specs", "waits"),
+        *("slots", "work"),
     )
 
     def __init__(
@@ -69,11 +74,22 @@ class BatchSignature:
         self.specs = specs
         self.outs = outs
         self.arity = sum(spec.__class__ is int for spec in specs)
+        self.slots = [(i, s.index) for i, s in enumerate(specs) if s.__class__ is Slot]
+        self.runs = _runs([spec for spec in specs if spec.__class__ is int])
         self.grad = grad
         self.many = work is not None and work.many
         self.waits: bool | None = None
         self.kernel: Any = None  # what runs it on arrays, once it has run
         self.name: str = "data" if work is None else work.name
+
+
+def _runs(kinds: list[int]) -> tuple[int, ...]:
+    """Return how many operands are gathered as one, from the first on."""
+    found: list[int] = []
+    for _, run in groupby(kinds):
+        count = len(list(run))
+        found += [count] if count >= MANY else [1] * count
+    return tuple(found)
 
 
 class Made(NamedTuple):

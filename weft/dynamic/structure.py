@@ -140,7 +140,7 @@ class StructureWalk:
         while stack:
             for x in stack.pop():
                 kind = x.__class__
-                if kind is int or kind is str:
+                if kind is int or kind is str or x is None:
                     tokens.append(x)
                 elif kind in ATOMS:
                     tokens += kind, x
@@ -168,8 +168,10 @@ class StructureWalk:
         if attributes.__class__ is not dict:
             raise OpaqueError(f"a {kind.__name__}")
         self.classes[kind] = None
-        self._tokens += kind, len(attributes)
-        self._tokens += attributes
+        tokens = self._tokens
+        tokens.append(kind)
+        tokens.append(len(attributes))
+        tokens += attributes
         return self.dictionaries.add(x, attributes)
 
     def _parts(self, x: Any, kind: type) -> Any:

@@ -46,16 +46,18 @@ class GreenletTask:
 
     def __init__(self, work: Work) -> None:
         greenlets = _greenlets()
-        self._hub = greenlets.getcurrent()
+        self._current = greenlets.getcurrent
+        self._hub = self._current()
         self._greenlet = greenlets.greenlet(work)
         self._greenlet.gr_context = copy_context()
 
     def resume(self) -> bool:
         """Let it run until it is suspended or ends; tell whether it is suspended."""
-        self._hub = _greenlets().getcurrent()
-        self._greenlet.parent = self._hub
-        self._greenlet.switch()
-        return not self._greenlet.dead
+        hub, own = self._current(), self._greenlet
+        if hub is not self._hub:
+            self._hub = own.parent = hub
+        own.switch()
+        return not own.dead
 
     def suspend(self) -> None:
         """Come back when it is resumed."""

@@ -9,11 +9,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ..core.imports import load
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:  # classes of nothing but documentation, which take as long to import as a large module
+    Loader, MetaPathFinder = type("Loader", (), {}), type("MetaPathFinder", (), {})
 
 
 class Serving(MetaPathFinder, Loader):

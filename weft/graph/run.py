@@ -66,6 +66,7 @@ class Program:
         self.fetches = list(fetches)
         self.donated = tuple(sorted(donated))
         self.trapped = False  # whether compiled code is to look for NaNs (passes/trap.py)
+        self.takes_one_path = False  # whether it stands for one of several ways through Python
         self.sources = graph.size_sources()
         draws = Draws(graph, begins=not commits)
         asked = (*fetches, *targets)

@@ -8,7 +8,7 @@ third group must run between the two. What is merged is computed in one go over 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ..core.dtype import bool_
@@ -59,9 +59,14 @@ class Group(Sequenced):
 
 
 class Grouping:
-    """The groups of a graph, in an order in which they can run."""
+    """The groups of a graph, in an order in which they can run.
 
-    def __init__(self, graph: Graph) -> None:
+    first   nodes that run before all others, and together with none of them: what may end the run
+            before a state is written follows from these
+    """
+
+    def __init__(self, graph: Graph, first: Collection[Node] = ()) -> None:
+        self._first = frozenset(first)
         self.of: dict[Node, Group] = {}
         self._place: dict[Node, int] = {}
         self._readers: dict[Value, list[Node]] = {}
@@ -122,6 +127,8 @@ class Grouping:
         """Return two groups as one, or None if they must stay apart."""
         if other is group or other.frame is None or not self._is_small(group, other):
             return None
+        if self._is_first(group) != self._is_first(other):
+            return None
         if self._completes_a_product(group, other) or self._completes_a_product(other, group):
             return None
         before, after = (other, group) if other.place < group.place else (group, other)
@@ -166,6 +173,9 @@ class Grouping:
             return False
         members = set(nodes)
         return any(not members.issuperset(self._users.get(n, ())) for n in group.nodes)
+
+    def _is_first(self, group: Group) -> bool:
+        return group.nodes[0] in self._first
 
     def _is_small(self, group: Group, other: Group) -> bool:
         if len(group.nodes) + len(other.nodes) > MOST_NODES:
@@ -212,8 +222,9 @@ class Grouping:
     def _in_order(self) -> list[Group]:
         """Return the groups, each after those it takes from, otherwise in the graph's order.
 
-        Single numbers that follow from sources (a learning rate) come first: what needs them, as
-        the updates of weights do, can then run where its other operands are made.
+        Those that are to run before all others do, but for single numbers that follow from
+        sources (a learning rate): what needs them, as the updates of weights do, can then run where
+        its other operands are made.
         """
         groups = {id(group): group for group in self.of.values()}
         waiting = {key: len(self._taken_groups(group)) for key, group in groups.items()}
@@ -222,14 +233,15 @@ class Grouping:
             for taken in self._taken_groups(group):
                 users.setdefault(id(taken), []).append(group)
         early: set[int] = set()
-        ready: list[tuple[bool, int, int]] = []
+        ready: list[tuple[bool, bool, int, int]] = []
         order: list[Group] = []
 
         def release(group: Group) -> None:
             single = group.domain is not None and size_of(group.domain) == 1
             if single and all(id(taken) in early for taken in self._taken_groups(group)):
                 early.add(id(group))
-            heapq.heappush(ready, (id(group) not in early, group.last, id(group)))
+            late = not self._is_first(group)
+            heapq.heappush(ready, (id(group) not in early, late, group.last, id(group)))
 
         for key, group in groups.items():
             if not waiting[key]:

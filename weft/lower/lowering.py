@@ -50,12 +50,16 @@ from .storage import Buffer, View, contiguous
 from .views import views_of
 
 
-def lower(graph: Graph, commits: Sequence[State] = ()) -> tuple[KernelProgram, Sources]:
+def lower(
+    graph: Graph, commits: Sequence[State] = (), first: Sequence[Value] = ()
+) -> tuple[KernelProgram, Sources]:
     """Return the program of a graph, and what its numbers stand for.
 
     The last outputs of the graph are the new values of the states to commit, the others fetches.
+    What is to be computed `first` no update of a state is computed with, which would then come too
+    early to be written in place.
     """
-    return Lowering(graph, committed=len(commits)).program(commits)
+    return Lowering(graph, committed=len(commits), first=first).program(commits)
 
 
 class Lowering:
@@ -68,11 +72,13 @@ class Lowering:
         wanted: Mapping[Value, View] | None = None,
         around: Lowering | None = None,
         committed: int | None = None,
+        first: Sequence[Value] = (),
     ) -> None:
         """Lower a graph.
 
         Of a body, `bound` says where inputs are, `wanted` where results go, and `around` what it is
-        a part of. Of a program, the last outputs, so many as are `committed`, go to states.
+        a part of. Of a program, the last outputs, so many as are `committed`, go to states; what is
+        needed for those that come `first` runs before all else.
         """
         self.graph = graph
         self.root: Lowering = self if around is None else around.root
@@ -88,7 +94,7 @@ class Lowering:
         self._homes = find_homes(graph)
         self._wholes: dict[Node, View] = {}  # results of joins that some part was written to
         self._layouts = wanted_layouts(graph)
-        grouping = Grouping(graph)
+        grouping = Grouping(graph, graph.ancestors(first))
         self.outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
             self._lower(group)

@@ -1,8 +1,9 @@
 """Tables that say which elements of an axis make each element of the resized axis.
 
-An output is either a weighted sum of a few taps (nearest, linear, cubic) or the average of a range
-("area"). Output i lies at the input coordinate (i + 1/2) * scale - 1/2, or at i * scale with
-align_corners, where scale is the ratio of the sizes unless one is given.
+An output is either a weighted sum of a few taps (nearest, linear, cubic, and the last two with
+filters as wide as outputs are apart: "linear-antialias") or the average of a range ("area").
+Output i lies at the input coordinate (i + 1/2) * scale - 1/2, or at i * scale with align_corners,
+where scale is the ratio of the sizes unless one is given.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from ..core.dtype import Array
 CUBIC = (
     -0.75
 )  # the free parameter of Keys' cubic convolution (1981), as PyTorch and OpenCV choose it
+
+
+CUBIC_ANTIALIAS = -0.5  # as PyTorch and Pillow choose it for filters that widen
 
 
 class Taps(NamedTuple):
@@ -41,6 +45,8 @@ def taps(size: int, count: int, mode: str, align_corners: bool, scale: float | N
         return Taps(_frozen(_nearest(size, count, 0, scale)[None]), None)
     if mode == "nearest-exact":
         return Taps(_frozen(_nearest(size, count, 1, scale)[None]), None)
+    if mode.endswith("antialias"):
+        return _widened(size, count, mode, _step(size, count, align_corners, scale))
     where = _coordinates(size, count, align_corners, scale)
     return _linear(where, size) if mode == "linear" else _cubic(where, size)
 
@@ -79,11 +85,15 @@ def _nearest(size: int, count: int, halves: int, scale: float | None) -> Array:
 
 
 def _coordinates(size: int, count: int, align_corners: bool, scale: float | None) -> Array:
-    outputs = np.arange(count)
+    outputs, step = np.arange(count), _step(size, count, align_corners, scale)
+    return outputs * step if align_corners else (outputs + 0.5) * step - 0.5
+
+
+def _step(size: int, count: int, align_corners: bool, scale: float | None) -> float:
+    """Return how far outputs are apart, in inputs."""
     if align_corners:
-        return outputs * ((size - 1) / (count - 1) if count > 1 else 0.0)
-    step = size / max(count, 1) if scale is None else scale
-    return (outputs + 0.5) * step - 0.5
+        return (size - 1) / (count - 1) if count > 1 else 0.0
+    return size / max(count, 1) if scale is None else scale
 
 
 def _linear(where: Array, size: int) -> Taps:
@@ -103,9 +113,27 @@ def _cubic(where: Array, size: int) -> Taps:
     return Taps(_frozen(positions), _frozen(weights))
 
 
-def _keys(distance: Array) -> Array:
+def _widened(size: int, count: int, mode: str, step: float) -> Taps:
+    """Return taps of a filter that reaches as far as outputs are apart: no input is left out.
+
+    What lies beyond the ends does not count; the weights of the others make up for it.
+    """
+    cubic, wide = mode.startswith("cubic"), max(step, 1.0)
+    reach = (2.0 if cubic else 1.0) * wide
+    centre = (np.arange(count) + 0.5) * step
+    first = np.clip((centre - reach + 0.5).astype(np.intp), 0, size - 1)
+    stop = np.clip((centre + reach + 0.5).astype(np.intp), first + 1, size)
+    places = first + np.arange(int((stop - first).max()))[:, None]
+    distance = np.abs(places + 0.5 - centre) / wide
+    weights = _keys(distance, CUBIC_ANTIALIAS) if cubic else np.maximum(1.0 - distance, 0.0)
+    weights = np.where((places < stop) & (distance < (2.0 if cubic else 1.0)), weights, 0.0)
+    weights[0] += weights.sum(0) == 0  # beyond the end, the last one
+    return Taps(_frozen(np.minimum(places, stop - 1)), _frozen(weights / weights.sum(0)))
+
+
+def _keys(distance: Array, a: float = CUBIC) -> Array:
     """Return the weight of an element at a distance below 2 (Keys 1981, equation 15)."""
-    a, d = CUBIC, distance
+    d = distance
     near = ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0
     far = ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a
     return np.where(d <= 1.0, near, far)

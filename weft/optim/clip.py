@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial, reduce
 from operator import add, mul
 from typing import Any
@@ -18,6 +18,16 @@ from ..core.tensor import Tensor, wrap
 from .placed_step import is_elsewhere
 
 
+class SpreadParameter:
+    """A parameter of which each process has a part; sums over elements are those of all parts."""
+
+    __slots__ = ()
+
+    def of_all_parts(self, x: Tensor, how: str) -> Tensor:
+        """Return the sum ("sum") or the largest ("max") of a number of each part."""
+        raise NotImplementedError
+
+
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
@@ -27,7 +37,8 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scale all gradients so that their joint norm is at most `max_norm`; return the norm before.
 
-    Row-sparse gradients count as what they stand for, each row's values added up.
+    Row-sparse gradients count as what they stand for, each row's values added up; parts of what
+    several processes have (ZeRO) count with those of the others.
 
     >>> import weft as wf
     >>> w = wf.tensor([0.0, 0.0], requires_grad=True)
@@ -39,7 +50,7 @@ def clip_grad_norm_(
     """
     params = _with_grads(parameters)
     limit, order = _positive("max_norm", max_norm), _positive("norm_type", norm_type)
-    if params and (current_recorder() is not None or any(map(is_elsewhere, params))):
+    if params and (current_recorder() is not None or any(map(_has_no_value_here, params))):
         return _clip_recorded(params, limit, order, error_if_nonfinite)
     total = total_norm((as_array(kept_values(p.grad)) for p in params), order)
     if error_if_nonfinite and not math.isfinite(total):
@@ -64,10 +75,14 @@ def _scaled(g: Tensor, factor: float) -> Tensor:
     return wrap(np.asarray(g._value * factor, g.dtype))
 
 
+def _has_no_value_here(p: Tensor) -> bool:
+    return isinstance(p, SpreadParameter) or is_elsewhere(p)
+
+
 def _clip_recorded(params: list[Tensor], limit: float, order: float, strict: bool) -> Tensor:
     """Do what `clip_grad_norm_` does where gradients have no value here: recorded, on a device."""
     grads = [p.grad.detach() for p in params]
-    clipped, total = clipped_together(grads, limit, order)
+    clipped, total = clipped_together(grads, limit, order, owners=params)
     if strict and not bool(F.isfinite(total)):
         raise GradientError(f"clip_grad_norm_: the {order}-norm of the gradients is {total.item()}")
     for p, g in zip(params, clipped, strict=True):
@@ -77,15 +92,34 @@ def _clip_recorded(params: list[Tensor], limit: float, order: float, strict: boo
 
 
 def clipped_together(
-    grads: list[Any], max_norm: float, order: float = 2.0
+    grads: list[Any], max_norm: float, order: float = 2.0, *, owners: Sequence[Tensor]
 ) -> tuple[list[Any], Any]:
-    """Return symbolic gradients, scaled so that their joint norm is at most max_norm, and it."""
+    """Return symbolic gradients, scaled so that their joint norm is at most max_norm, and it.
+
+    owners   the parameters that they are of
+    """
     limit = _positive("max_norm", max_norm)
     wide = [F.cast(kept_values(g), np.dtype(np.float64)) for g in grads]
-    total = _recorded_norm(wide, order, narrow=all(g.dtype.itemsize < 8 for g in grads))
+    narrow = all(g.dtype.itemsize < 8 for g in grads)
+    total = _joint_norm(wide, order, owners, narrow=narrow)
     factor = limit / (total + 1e-6)
     scale = F.where(factor >= 1.0, 1.0, factor)
     return [with_kept_values(g, partial(mul, F.cast(scale, g.dtype))) for g in grads], total
+
+
+def _joint_norm(grads: list[Any], order: float, owners: Sequence[Tensor], *, narrow: bool) -> Any:
+    """Return the norm of all elements, where some may be parts of what other processes have."""
+    spread = [p for p in owners if isinstance(p, SpreadParameter)]
+    if not spread:
+        return _recorded_norm(grads, order, narrow=narrow)
+    pairs = list(zip(owners, grads, strict=True))
+    parts = [g for p, g in pairs if isinstance(p, SpreadParameter)]
+    whole = [g for p, g in pairs if not isinstance(p, SpreadParameter)]
+    mine = _recorded_norm(parts, order, narrow=narrow)
+    rest = _recorded_norm(whole, order, narrow=narrow) if whole else F.zeros_like(mine)
+    if order == math.inf:
+        return F.maximum(spread[0].of_all_parts(mine, "max"), rest)
+    return (spread[0].of_all_parts(mine**order, "sum") + rest**order) ** (1.0 / order)
 
 
 def _recorded_norm(grads: list[Any], order: float, *, narrow: bool) -> Any:

@@ -65,7 +65,7 @@ def build_step(optimizer: Any, loss: Symbol, clip_norm: float | None = None) -> 
     grads = exchanged_gradients(grads)
     with outermost_scope(("optimizer",)):
         if clip_norm is not None:
-            clipped, _ = clipped_together([*grads.values()], clip_norm)
+            clipped, _ = clipped_together([*grads.values()], clip_norm, owners=[*grads])
             grads = dict(zip(grads, clipped, strict=True))
         assigns = _assignments(tracer, optimizer, loss, grads)
         caused = caused_updates(tracer.graph, tracer.value_of(loss), assigns)

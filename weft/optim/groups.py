@@ -49,7 +49,15 @@ def complete_group(group: Mapping[str, Any], defaults: Mapping[str, Any]) -> Gro
     settings = {**defaults, **MULTIPLIERS, **group, "params": params}
     if names is not None:
         settings["param_names"] = names
-    return checked_settings(settings)
+    complete = checked_settings(settings)
+    _check_eps(complete.get("eps"), defaults.get("eps"))
+    return complete
+
+
+def _check_eps(given: Any, default: Any) -> None:
+    """Raise if an optimizer with one eps is given several."""
+    if isinstance(given, tuple) and not isinstance(default, tuple):
+        raise ArgumentTypeError(f"eps must be a number. Received: {given!r}")
 
 
 def checked_settings(settings: Mapping[str, Any]) -> Group:
@@ -191,6 +199,20 @@ def fractions(name: str, value: Any) -> tuple[float, ...]:
     return tuple(fraction(name, item) for item in value)
 
 
+def numbers(name: str, value: Any) -> tuple[float, ...]:
+    """Return a tuple of numbers."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise ArgumentTypeError(f"{name} must be a tuple of numbers. Received: {value!r}")
+    return tuple(number(name, item) for item in value)
+
+
+def epsilon(name: str, value: Any) -> Any:
+    """Return a number that is not negative, or a tuple of such, of which some may be None."""
+    if isinstance(value, (tuple, list)):
+        return tuple(None if x is None else non_negative(name, x) for x in value)
+    return non_negative(name, value)
+
+
 def boolean(name: str, value: Any) -> bool:
     """Return a truth value."""
     if not isinstance(value, bool):
@@ -208,7 +230,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "weight_decay": non_negative,
     "decoupled_weight_decay": boolean,
     "maximize": boolean,
-    "eps": non_negative,
+    "eps": epsilon,
     "betas": fractions,
     "amsgrad": boolean,
     "alpha": share,
@@ -217,6 +239,14 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "lr_decay": non_negative,
     "initial_accumulator_value": non_negative,
     "momentum_decay": non_negative,
+    "lambd": non_negative,
+    "t0": number,
+    "etas": numbers,
+    "step_sizes": numbers,
+    "beta2_decay": number,
+    "d": number,
+    "ns_coefficients": numbers,
+    "ns_steps": positive_int,
     "tolerance_grad": non_negative,
     "tolerance_change": non_negative,
 }

@@ -152,13 +152,13 @@ def _slot_name(name: str, expected: State) -> str:
 def _slot(number: int, p: Tensor, name: str, value: Any, expected: State) -> Any:
     """Return one slot: an array like the parameter, or a number."""
     shape = np.shape(value)
-    kept = expected.get(name)
+    kept: Any = expected.get(name)
     is_array = isinstance(kept, np.ndarray) or is_placed(kept)
-    wanted = p.shape if is_array or (kept is None and shape) else ()
+    wanted = tuple(kept.shape) if is_array else p.shape if kept is None and shape else ()
     if shape != wanted:
         raise ShapeError(
             f"parameter {number} has shape {p.shape}; its saved {name!r} has {shape}"
-            + ("" if wanted else ", but should be a number")
+            + (f", but should have {wanted}" if wanted else ", but should be a number")
         )
     if isinstance(value, np.ndarray) and (is_array or shape):
         dtype = working_dtype(p.dtype)

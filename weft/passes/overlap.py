@@ -9,19 +9,51 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..core.op import find_op
 from ..graph.communication import START, WAIT
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.rebuild import Rebuild
 from ..graph.state import LINK
+from .dce import remove_dead
+
+GETITEM, MATMUL = find_op("getitem"), find_op("matmul")
 
 
 def overlap_exchanges(graph: Graph) -> Graph:
     """Return a graph whose exchanges are begun and waited for, in an order that leaves time."""
-    exchanges = [node for node in graph.nodes if _is_exchange(node)]
-    if not exchanges:
+    if not any(_is_exchange(node) for node in graph.nodes):
         return graph
-    return _Overlap(graph, exchanges).graph
+    graph = remove_dead(_in_rows(graph))
+    return _Overlap(graph, [node for node in graph.nodes if _is_exchange(node)]).graph
+
+
+def _in_rows(graph: Graph) -> Graph:
+    """Return a graph in which products that are needed in rows alone are computed in rows.
+
+    So a gradient that travels in parts is computed in parts, the first of which travel meanwhile.
+    """
+    users = graph.users()
+    rebuild = Rebuild(graph, graph.outputs)
+    for node in graph.nodes:
+        product = node.inputs[0] if _takes_rows(node) else None
+        if product is not None and all(map(_takes_rows, users[product])):
+            x, y = (rebuild.value(v) for v in product.node.inputs if v is not None)
+            rows = rebuild.make(node, GETITEM, x, attrs=node.attrs)
+            rebuild.replace(node, [rebuild.make(node, MATMUL, rows, y)])
+        else:
+            rebuild.place(node, rebuild.current(node))
+    return rebuild.finish()
+
+
+def _takes_rows(node: Node) -> bool:
+    """Tell whether a node takes some rows of a product of two matrices."""
+    if node.op is not GETITEM or len(node.attrs[0]) != 1 or not isinstance(node.attrs[0][0], tuple):
+        return False
+    (x,) = node.inputs
+    if x is None or x.node.op is not MATMUL or node.attrs[0][0][2] not in (None, 1):
+        return False
+    return all(y is not None and len(y.shape) == 2 for y in x.node.inputs)
 
 
 def _is_exchange(node: Node) -> bool:

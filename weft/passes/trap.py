@@ -32,7 +32,8 @@ from ..graph.symbol import make_symbol
 from .cse import exactly as _exactly
 
 MOST_STEPS = 12  # back from a value, to see its sign
-ONE_ROW = 1 << 16  # elements that one loop adds up; more are added up row by row, by all threads
+ONE_ROW = 1 << 16  # elements that one loop adds up; more are added up by all threads
+COLUMNS = 64  # of rows that are worth adding up to one
 
 
 def with_trap(graph: Graph, fetches: int, states: Sequence[State]) -> Graph:
@@ -64,7 +65,7 @@ def _flag(graph: Graph, watched: Watched) -> Value:
     with graph, outermost_scope(("trap",)):
         parts = [
             *(_total(F.cast(F.isnan(_in_one_row(graph, x)), float32)) for x in exactly),
-            *(_total(F.mul(_in_one_row(graph, x), 0)) for x in watched.finite),
+            *(_total(F.mul(_few_of(graph, x), 0)) for x in watched.finite),
             *(_total(F.mul(F.mul(_in_one_row(graph, x), huge(x)), 0)) for x in watched.moderate),
             *(_broken(make_symbol(graph, x), strict) for x, strict in least),
         ]
@@ -101,6 +102,19 @@ def _in_one_row(graph: Graph, value: Value) -> Any:
     x = make_symbol(graph, value)
     few = len(x.shape) > 1 and is_known(x.shape) and size_of(x.shape) <= ONE_ROW
     return F.reshape(x, (-1,)) if few else x
+
+
+def _few_of(graph: Graph, value: Value) -> Any:
+    """Return what is finite only if all of a value is: itself, or of many elements their columns.
+
+    What a product makes is added up where it is made. Sums of finite numbers may overflow, which
+    sets the flag for nothing; those of half precision, of which that is no wonder, are not made.
+    """
+    x = _in_one_row(graph, value)
+    *rows, columns = x.shape or (1,)
+    if not rows or not is_known((columns,)) or columns < COLUMNS or value.dtype.itemsize < 4:
+        return x
+    return F.sum(x, tuple(range(len(rows))))
 
 
 def _broken(x: Any, strict: bool) -> Any:

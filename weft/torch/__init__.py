@@ -8,48 +8,55 @@ or, for scripts as they are, `weft run script.py`. docs/faces/torch.md says what
 from __future__ import annotations
 
 import math as _math
-from typing import Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from ..core.imports import lazy_attributes as _lazy_attributes
+from ..core.imports import load as _load
 from ..core.modes import is_grad_enabled
+from ..core.recordings import when_recording as _when_recording
 from ..core.threads import get_num_threads, set_num_threads
-from . import (
-    amp,
-    autograd,
-    backends,
-    cuda,
-    distributions,
-    func,
-    linalg,
-    masked,
-    nn,
-    optim,
-    random,
-    return_types,
-    serialization,
-    signal,
-    special,
-    utils,
-    views,
-)
+from . import autograd, linalg, nn, random, return_types, special, views
 from .absent import TORCH as _TORCH_LACKS
 from .absent import absent as _absent
-from .amp import GradScaler, autocast
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .catalogue import FUNCTIONS as _FUNCTIONS
 from .catalogue import attach as _attach
 from .catalogue import writing_functions as _writing_functions
-from .compiling import compile
 from .devices import device
-from .func import vmap
+from .dtypes import dtype
 from .old_types import TYPES as _OLD_TYPES
 from .old_types import set_default_tensor_type
 from .printing import set_printoptions
-from .serialization import load, save
 from .sizes import Size
 from .tensor import Tensor
 from .top import FUNCTIONS as _TOP
 from .types import DTYPES as _DTYPES
 from .types import can_cast, finfo, iinfo, promote_types, result_type
+
+if _TYPE_CHECKING:
+    from . import (
+        amp,
+        backends,
+        cuda,
+        distributed,
+        distributions,
+        func,
+        jit,
+        masked,
+        mps,
+        multiprocessing,
+        optim,
+        serialization,
+        signal,
+        testing,
+        utils,
+        version,
+        xpu,
+    )
+    from .amp import GradScaler, autocast
+    from .compiling import compile
+    from .func import vmap
+    from .serialization import load, save
 
 __version__ = "2.13.0"  # of the names that this face has
 
@@ -60,8 +67,6 @@ globals().update(_writing_functions())
 globals().update(_DTYPES)
 globals().update(_OLD_TYPES)
 
-dtype = type(_DTYPES["float32"]).__mro__[1]
-bfloat16: Any = "bfloat16"  # which asks for the package that has it when it is used
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 strided = "torch.strided"
@@ -69,7 +74,22 @@ contiguous_format, preserve_format = "torch.contiguous_format", "torch.preserve_
 channels_last, channels_last_3d = "torch.channels_last", "torch.channels_last_3d"
 default_generator = random
 
-__getattr__ = _absent(globals(), _TORCH_LACKS)
+_when_recording(lambda: _load("weft.torch.recorded"))
+__getattr__ = _lazy_attributes(  # when a program asks for them, so that the import stays fast
+    globals(),
+    {
+        "weft.torch.amp": ("GradScaler", "autocast"),
+        "weft.torch.compiling": ("compile",),
+        "weft.torch.func": ("vmap",),
+        "weft.torch.serialization": ("load", "save"),
+    },
+    (
+        *("amp", "backends", "cuda", "distributed", "distributions", "func", "jit", "masked"),
+        *("mps", "multiprocessing", "optim", "serialization", "signal", "testing", "utils"),
+        *("version", "xpu"),
+    ),
+    otherwise=_absent(globals(), _TORCH_LACKS),
+)
 
 __all__ = [
     "GradScaler",
@@ -83,7 +103,9 @@ __all__ = [
     "compile",
     "cuda",
     "device",
+    "distributed",
     "distributions",
+    "dtype",
     "enable_grad",
     "finfo",
     "func",
@@ -91,9 +113,12 @@ __all__ = [
     "iinfo",
     "inference_mode",
     "is_grad_enabled",
+    "jit",
     "linalg",
     "load",
     "masked",
+    "mps",
+    "multiprocessing",
     "nn",
     "no_grad",
     "optim",
@@ -109,7 +134,10 @@ __all__ = [
     "set_printoptions",
     "signal",
     "special",
+    "testing",
     "utils",
+    "version",
     "views",
     "vmap",
+    "xpu",
 ]

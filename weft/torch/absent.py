@@ -47,7 +47,7 @@ TORCH = {
         """,
         "quantization is not served",
     ),
-    **_because("jit ScriptModule ScriptFunction", "use torch.compile"),
+    **_because("ScriptModule ScriptFunction", "use torch.compile"),
     **_because("lstm lstm_cell", "use torch.nn.LSTM or torch.nn.LSTMCell"),
     **_because("gru gru_cell", "use torch.nn.GRU or torch.nn.GRUCell"),
     **_because(
@@ -57,7 +57,7 @@ TORCH = {
         f"{kind}_window": f"use torch.signal.windows.{kind}(M, sym=False)"
         for kind in ("bartlett", "blackman", "hamming", "hann", "kaiser")
     },
-    **_because("mps xpu mtia accelerator Stream Event", "the CPU is the only device"),
+    **_because("mtia accelerator Stream Event", "the CPU is the only device"),
     "symeig": "use torch.linalg.eigh",
     "lstsq": "use torch.linalg.lstsq",
     "solve": "use torch.linalg.solve",
@@ -66,13 +66,10 @@ TORCH = {
     "frobenius_norm": "use torch.linalg.norm",
     "orgqr": "use torch.linalg.householder_product",
     "range": "use torch.arange, which leaves the end out",
-    "grid_sampler": "use torch.nn.functional.grid_sample",
     "from_dlpack": "use torch.from_numpy(numpy.from_dlpack(x))",
-    "distributed": "use wf.distributed, see docs/distributed.md",
     "fx": "graphs are wf.Graph, see docs/graphs.md",
     "export": "use wf.export, see docs/export.md",
     "onnx": "use wf.export, see docs/export.md",
     "profiler": "use executable.profile(), see docs/debugging.md",
-    "multiprocessing": "use Python's multiprocessing",
     "hub": "give torch.load a file that is here already",
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..capture.recorded import RecordedNumber, RecordedSnapshot
 from ..core import tensor as core
 from ..core.snapshot import Snapshot
 from ..graph.symbol import WeakSymbol
@@ -40,7 +39,7 @@ class _Faces(dict[type, "type | None"]):
         return type(kind.__name__, (self.front, kind), {"__slots__": (), "__module__": __name__})
 
 
-FACES = _Faces({RecordedNumber: None, WeakSymbol: None, Snapshot: None, RecordedSnapshot: None})
+FACES = _Faces({WeakSymbol: None, Snapshot: None})  # and more: recorded.py
 
 
 def adopt(result: Any) -> Any:

@@ -20,6 +20,7 @@ from .deferred import Deferred
 from .types import aligned
 
 Function = Callable[..., Any]
+NUMBERS = (float, int, bool)
 
 
 def face_function(
@@ -63,7 +64,12 @@ def _aligned(args: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(args) < 2 or not isinstance(args[1], core.Tensor):
         return args
     first, second = args[0], args[1]
-    if isinstance(first, core.Tensor) and first.dtype is second.dtype and len(args) == 2:
+    if first.__class__ in NUMBERS and len(args) == 2:
+        return args  # one tensor, and nothing that it could give way to
+    if first.__class__ in core.PLAIN and second.__class__ in core.PLAIN and len(args) == 2:
+        if first._value.dtype is second._value.dtype:
+            return args
+    elif isinstance(first, core.Tensor) and first.dtype is second.dtype and len(args) == 2:
         return args
     count = next((i for i, x in enumerate(args) if not _is_operand(x)), len(args))
     return (*aligned(*args[:count]), *args[count:])

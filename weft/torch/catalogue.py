@@ -15,9 +15,9 @@ from ..core.tape import next_order
 from . import linalg, random, special
 from . import view_functions as views
 from .adoption import adopt
-from .calls import in_place
+from .calls import NUMBERS, in_place
 from .deferred import weft_function
-from .functions import adapted, creating, extra, reducing, shaping, table
+from .functions import adapted, creating, extra, native, reducing, shaping, table
 from .names import names
 from .tensor_methods import TensorMethods
 
@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, Function] = {
     **shaping.FUNCTIONS,
     **random.FUNCTIONS,
     **adapted.FUNCTIONS,
+    **native.FUNCTIONS,
 }
 
 # Functions that are no methods.
@@ -45,7 +46,8 @@ NOT_METHODS = names("""
     stack hstack vstack dstack column_stack cartesian_prod combinations block_diag einsum tensordot
     trapz trapezoid cumulative_trapezoid vander bucketize searchsorted isin poisson cdist pdist
     gradient unravel_index numel rsub std_mean var_mean celu elu selu gelu silu mish hardswish
-    threshold rrelu
+    threshold rrelu grid_sampler grid_sampler_2d grid_sampler_3d native_layer_norm native_group_norm
+    native_batch_norm
 """)
 
 # Methods that write their result into the tensor: PyTorch's, of the functions above.
@@ -226,16 +228,21 @@ def _attach_operators() -> None:
     for name, function in OPERATORS.items():
         bare = name.strip("_")
         setattr(TensorMethods, name, FUNCTIONS[function])
-        setattr(TensorMethods, f"__r{bare}__", _reflected(FUNCTIONS[function]))
+        setattr(TensorMethods, f"__r{bare}__", _reflected(bare, FUNCTIONS[function]))
         setattr(TensorMethods, f"__i{bare}__", in_place(FUNCTIONS[function], f"{function}_"))
+    TensorMethods.__rdiv__ = TensorMethods.__rtruediv__  # type: ignore[attr-defined]  # just made
     for name in COMPARISONS:
         setattr(TensorMethods, name, _comparison(name))
     for name, method in {**_SPECIAL, **_PROPERTIES}.items():
         setattr(TensorMethods, name, method)
 
 
-def _reflected(function: Function) -> Function:
+def _reflected(name: str, function: Function) -> Function:
+    behind = getattr(core.Tensor, f"__r{name}__", None)
+
     def reflected(self: Any, other: Any) -> Any:
+        if behind is not None and other.__class__ in NUMBERS:
+            return adopt(behind(self, other))
         return function(other, self)
 
     return reflected

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..capture import jit
 from ..nn import Module as CoreModule
 from .adoption import adopt
 from .nn.module import Module
@@ -16,6 +15,8 @@ class CompiledFunction:
     """A function that runs by compiled programs."""
 
     def __init__(self, function: Any, **options: Any) -> None:
+        from ..capture import jit  # noqa: PLC0415  (only for those who ask)
+
         functools.update_wrapper(self, function)
         self._jitted = jit(function, **options)
 

@@ -91,13 +91,21 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     empty = adopt(core.wrap(np.zeros(0, A.dtype)))
     none = adopt(core.wrap(np.zeros(0, np.int64)))
     known = rank if driver in (None, "gelsy", "gelsd", "gelss") else none
-    return return_types.lstsq(solution, residuals if full else empty, known, empty)
+    values = adopt(F.svdvals(F.stop_gradient(A))) if driver in ("gelsd", "gelss") else empty
+    return return_types.lstsq(solution, residuals if full else empty, known, values)
 
 
 def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
     """Return a power of square matrices; gradients, of zero, exist for the power 0 too."""
     found = _function("matrix_power")(A, n)
     return _given(adopt(found + A * 0 if n == 0 and A.requires_grad else found), out)
+
+
+def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
+    """Return the product of reflectors; gradients, of zero, exist where there is none too."""
+    found = _function("householder_product")(A, tau)
+    none = A.requires_grad and not tau.shape[-1]
+    return _given(adopt(found + A * 0 if none else found), out)
 
 
 def solve_ex(
@@ -144,6 +152,7 @@ def matrix_rank(
     out: Any = None,
 ) -> Any:
     """Return the number of singular values that count."""
+    A = _lower_mirrored(A) if hermitian else A
     with no_grad():
         least = F.unsqueeze(_tolerance(A, tol if atol is None else atol, rtol), -1)
         found = F.sum(F.cast(F.greater(F.svdvals(A), least), dt.int64), -1)
@@ -160,6 +169,7 @@ def pinv(
     out: Any = None,
 ) -> Any:
     """Return the pseudo-inverse: small singular values count as zero."""
+    A = _lower_mirrored(A) if hermitian else A
     relative = rcond if rtol is None else rtol
     if isinstance(relative, core.Tensor):
         relative = float(relative.item()) if relative.numel() == 1 else relative
@@ -171,6 +181,17 @@ def pinv(
     inverse = F.where(counts, 1 / F.where(counts, s, F.ones_like(s)), F.zeros_like(s))
     scaled = F.matrix_transpose(vh) * F.unsqueeze(inverse, -2)
     return _given(adopt(F.matmul(scaled, F.matrix_transpose(u))), out)
+
+
+def _lower_mirrored(A: Any) -> Any:
+    """Return symmetric matrices by their lower triangles, which alone are read of such."""
+    return F.tril(A) + F.matrix_transpose(F.tril(A, -1))
+
+
+def vander(x: Any, *, N: int | None = None) -> Any:
+    """Return powers of the elements of vectors, as rows; one element is a vector too."""
+    rows = x if x.ndim else F.reshape(x, (1,))
+    return adopt(_function("vander")(rows, N=N))
 
 
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
@@ -274,8 +295,10 @@ OWN = {
     "matrix_rank": matrix_rank,
     "pinv": pinv,
     "solve": solve,
+    "vander": vander,
     "solve_ex": solve_ex,
     "matrix_power": matrix_power,
+    "householder_product": householder_product,
     **{name: _symmetric(name) for name in names("ldl_factor ldl_factor_ex ldl_solve")},
 }
 FUNCTIONS: dict[str, Any] = {**functions_named(_SAME, "linalg"), **OWN}
@@ -351,12 +374,10 @@ def _logdet(input: Any) -> Any:
 # Those that are functions of torch itself, in part with other arguments.
 TOP: dict[str, Any] = {
     **functions_named(
-        names(
-            "cholesky_inverse geqrf ormqr lu lu_solve lu_unpack pca_lowrank svd_lowrank "
-            "householder_product"
-        ),
+        names("cholesky_inverse geqrf ormqr lu lu_solve lu_unpack pca_lowrank svd_lowrank"),
         "linalg",
     ),
+    "householder_product": householder_product,
     "lu": _lu,
     "lu_solve": _lu_solve,
     "cholesky": _cholesky_top,

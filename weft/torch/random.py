@@ -145,6 +145,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     chance = input if p is None else p
     shape = tuple(input.shape)
     made = adopt(draw.bernoulli(chance, shape, generator=generator)).to(input.dtype)
+    made = adopt(made + input * 0) if input.requires_grad else made  # gradients of zero
     return made if out is None else write_out(made, out)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core import tensor as core
+from . import dtypes
 from .names import names
 from .nn.parameter import Parameter
 from .sizes import Size
@@ -81,7 +82,7 @@ class _Writer(_PythonPickler):  # type: ignore[misc]  # of any class
             self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
         elif isinstance(obj, core.Tensor):
             self._save_tensor(obj)
-        elif isinstance(obj, np.dtype):
+        elif isinstance(obj, (np.dtype, dtypes.dtype)):
             self.write(pickle.GLOBAL + f"torch\n{obj.name}\n".encode())
         elif isinstance(obj, Size):
             self._save_call(_Global("torch", "Size"), (tuple(obj),))
@@ -246,7 +247,7 @@ class _Reader(pickle.Unpickler):
         if module in ("torch", "torch.storage") and name in STORAGES:
             return _Kind(STORAGES[name])
         if module == "torch" and name in _DTYPES:
-            return dt.as_dtype(name)
+            return dtypes.named(name)
         found = _KNOWN.get((module, name))
         if found is None:
             raise UnpicklingError(

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.recorded import RecordedTensor
-from ..capture.recorded_call import MAKERS
-from ..capture.stand_in import STAND_INS, StandIn
 from ..core import dtype as dt
 from ..core import tensor as core
 from ..ops.creation import tensor as make_tensor
 from ..ops.creation import zeros
 from .adoption import FACES, adopt
+from .dtypes import MADE
 from .sizes import Size
 from .tensor_methods import TensorMethods
 
@@ -52,6 +50,11 @@ class Tensor(TensorMethods, core.Tensor, metaclass=_TensorClass):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: `__new__` has."""
 
+    @property
+    def dtype(self) -> Any:
+        """Return the type of its elements."""
+        return MADE[self._value.dtype]
+
 
 def new_tensor_of(data: Any, dtype: Any) -> Any:
     """Return data as a new tensor of a dtype."""
@@ -68,20 +71,3 @@ def wrap(value: Array) -> Any:
 FACES[core.Tensor] = FACES[core.Constant] = Tensor
 FACES[Tensor] = None
 core.PLAIN.add(Tensor)
-
-
-class Recorded(TensorMethods, RecordedTensor):  # type: ignore[misc]  # Symbol refuses backward
-    """A value of a recording, with PyTorch's methods."""
-
-    __slots__ = ()
-
-
-class RecordedArgument(TensorMethods, StandIn):  # type: ignore[misc]  # likewise
-    """What stands for an argument in a recording for many sizes, with PyTorch's methods."""
-
-    __slots__ = ()
-
-
-FACES[RecordedTensor] = Recorded
-MAKERS[Recorded] = wrap
-STAND_INS[Tensor] = RecordedArgument

@@ -17,6 +17,7 @@ from ..core.tape import TapeNode
 from .adoption import FACES, Methods, adopt
 from .backward import backward_to, check_backward, in_their_words
 from .devices import conversion, no_cuda, usable_device
+from .dtypes import MADE
 from .geometry import geometry_of
 from .printing import format_tensor
 from .sizes import Size
@@ -35,9 +36,13 @@ class TensorMethods(Methods):
     # What these are in Weft, seen from a class in front of it.
     _value: Array
     _node: Any
-    dtype: dt.DType
     ndim: int
     symbolic: bool
+
+    @property
+    def dtype(self) -> Any:
+        """Return the type of its elements."""
+        return MADE[super().dtype]  # type: ignore[misc]  # of the tensor behind
 
     @property
     def shape(self) -> Shape:
@@ -64,7 +69,7 @@ class TensorMethods(Methods):
         while getattr(owner, "is_view_of", None) is not None:
             owner = owner.is_view_of
         keys = [id(owner), *[id(other) for other in relatives(owner)]]
-        return min(keys) * 16 + self.storage_offset() * self.dtype.itemsize
+        return min(keys) * 16 + self.storage_offset() * self.element_size()
 
     def nelement(self) -> Any:
         """Return the number of elements."""
@@ -76,7 +81,7 @@ class TensorMethods(Methods):
 
     def element_size(self) -> int:
         """Return the number of bytes of one element."""
-        return self.dtype.itemsize
+        return int(self.dtype.itemsize)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """Return the name of its type, or the tensor in another dtype."""

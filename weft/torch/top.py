@@ -6,7 +6,7 @@ from typing import Any
 
 from .devices import device, usable_device
 from .names import names
-from .nn import functional
+from .nn import functional, tables
 
 # Functions of networks that are names of torch itself too.
 _NETWORK = names("""
@@ -97,6 +97,7 @@ FUNCTIONS: dict[str, Any] = {
     "set_flush_denormal": set_flush_denormal,
     "typename": typename,
     "is_storage": is_storage,
+    "embedding_renorm_": tables.embedding_renorm_,
     "softmax": softmax,
     "log_softmax": log_softmax,
 }

@@ -1,7 +1,7 @@
 """Dtypes under PyTorch's names, their limits, and how they meet in an operation.
 
-Dtypes are NumPy's objects, as everywhere in Weft. What differs from Weft's own rule is that a
-tensor without dimensions gives way to one with dimensions, as a Python number does.
+What differs from Weft's own rule is that a tensor without dimensions gives way to one with
+dimensions, as a Python number does.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from ..core import dtype as dt
 from ..core.errors import DTypeError
 from ..core.op import F
 from ..core.tensor import Tensor
+from .dtypes import BFLOAT16, dtype, named
 
-DTYPES = {
+_BEHIND = {
     "bool": dt.bool_,
     "uint8": dt.uint8,
     "uint16": dt.uint16,
@@ -36,6 +37,7 @@ DTYPES = {
     "float": dt.float32,
     "double": dt.float64,
 }
+DTYPES = {**{name: named(behind) for name, behind in _BEHIND.items()}, "bfloat16": BFLOAT16}
 # What PyTorch calls a tensor of a dtype in its messages.
 TYPE_NAMES = {
     dt.bool_: "Bool",
@@ -60,13 +62,18 @@ def category(dtype: dt.DType) -> int:
     return 0 if dtype.kind == "b" else 1 if dtype.kind in "iu" else 2
 
 
-def result_type(*operands: Any) -> dt.DType:
+def result_type(*operands: Any) -> dtype:
     """Return the dtype in which PyTorch computes with tensors and numbers.
 
     >>> from weft import torch
     >>> torch.result_type(torch.ones(2, dtype=torch.int32), 1.5)
-    dtype('float32')
+    torch.float32
     """
+    return named(met_type(*operands))
+
+
+def met_type(*operands: Any) -> dt.DType:
+    """Return the same as NumPy's object, which operators take."""
     dims = [x.dtype for x in operands if isinstance(x, Tensor) and x.ndim]
     zeros = [x.dtype for x in operands if isinstance(x, Tensor) and not x.ndim]
     numbers = [dt.scalar_dtype(x) for x in operands if isinstance(x, (bool, int, float))]
@@ -94,16 +101,16 @@ def aligned(*operands: Any) -> tuple[Any, ...]:
     tensors = [x for x in operands if isinstance(x, Tensor)]
     if len({x.dtype for x in tensors}) < 2 or len({x.ndim == 0 for x in tensors}) < 2:
         return operands
-    wanted = result_type(*operands)
+    wanted = met_type(*operands)
     return tuple(
         F.cast(x, wanted) if isinstance(x, Tensor) and not x.ndim and x.dtype != wanted else x
         for x in operands
     )
 
 
-def promote_types(a: Any, b: Any) -> dt.DType:
+def promote_types(a: Any, b: Any) -> dtype:
     """Return the smallest dtype that values of two dtypes can be turned into."""
-    return dt.promote(dt.as_dtype(a), dt.as_dtype(b))
+    return named(dt.promote(dt.as_dtype(a), dt.as_dtype(b)))
 
 
 def can_cast(source: Any, target: Any) -> bool:

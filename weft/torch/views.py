@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.recorded_call import MAKERS
 from ..core import tensor as core
 from ..core.modes import (
     current_tracer,
@@ -27,7 +26,7 @@ from ..core.tape import Leaf
 from .adoption import FACES, adopt
 from .geometry import Geometry, geometry_of
 from .storage import note_part
-from .tensor import Recorded, Tensor, wrap
+from .tensor import Tensor
 from .tensor_methods import TensorMethods
 from .windows import OVERLAPS, DetachedWindow, Window
 from .writing import LEAF_VIEW, fitting
@@ -64,20 +63,24 @@ def _set_up(view: Any, base: Any, window: Window) -> None:
     view.is_view_of, view._window, view._where = base, window, None
 
 
+RECORDED: dict[type, type] = {}  # values of recordings, and views of them: recorded.py
+
+
 def _symbolic_view(base: Any, window: Window) -> Any:
     """Return a view where operations are recorded; where no writes are seen, a value."""
     result = adopt(window.read(base))
-    if not isinstance(result, Recorded):
+    kind = next((view for value, view in RECORDED.items() if isinstance(result, value)), None)
+    if kind is None:
         result.__class__ = _unwritten[result.__class__]
         return result
-    view: Any = object.__new__(RecordedView)
+    view: Any = object.__new__(kind)
     view.graph, view._held = result.graph, result.value
     _set_up(view, base, window)
-    view._seen = _value_now(base)
+    view._seen = value_now(base)
     return view
 
 
-class _Viewing(TensorMethods):
+class Viewing(TensorMethods):
     """What eager and recorded views have in common."""
 
     __slots__ = ()
@@ -136,11 +139,13 @@ def write_through(view: Any, result: Any, begun: int | None = None) -> Any:
 
 def check_writable(view: Any) -> None:
     """Raise if PyTorch would not write into a view."""
-    if fixed_sizes(view) and view._geometry.overlaps:
+    base: Any = view.is_view_of
+    is_whole = view._window is DETACHED and not hasattr(base, "_window")
+    if not is_whole and fixed_sizes(view) and view._geometry.overlaps:
         raise RuntimeError(OVERLAPS)
     if not is_grad_enabled():
         return
-    base: Any = view
+    base = view
     while getattr(base, "is_view_of", None) is not None and not base._window.detaches:
         base = base.is_view_of
     if base.requires_grad and base.is_leaf:
@@ -149,7 +154,7 @@ def check_writable(view: Any) -> None:
         raise RuntimeError(SEVERAL)
 
 
-class View(_Viewing, Tensor):
+class View(Viewing, Tensor):
     """A view of a tensor that has a value."""
 
     __slots__ = ("_cached", "_first", "_own", "_tracked", "_where", "_window", "is_view_of")
@@ -191,27 +196,6 @@ class View(_Viewing, Tensor):
         return self._own is None
 
 
-class RecordedView(_Viewing, Recorded):  # type: ignore[misc]  # Symbol refuses backward
-    """A view in a recording."""
-
-    __slots__ = ("_held", "_seen", "_where", "_window", "is_view_of")
-
-    _held: Any
-    _seen: Any
-
-    @property
-    def value(self) -> Any:
-        """Return the value of the graph that it is at this point of the program."""
-        now = _value_now(self.is_view_of)
-        if now is not self._seen:
-            self._held, self._seen = self.graph.tracer.value_of(self.derived()), now
-        return self._held
-
-    @value.setter
-    def value(self, value: Any) -> None:
-        self._held = value
-
-
 class _Unwritten(dict[type, type]):
     """Classes of views inside of transforms and graphs, which cannot be written into."""
 
@@ -237,7 +221,8 @@ def fixed_sizes(tensor: Any) -> bool:
     return all(type(size) is int for size in tensor.shape)
 
 
-def _value_now(base: Any) -> Any:
+def value_now(base: Any) -> Any:
+    """Return the value of the graph that a tensor is at this point of a recording."""
     tracer: Any = current_tracer()
     return tracer.value_of(base)
 
@@ -249,5 +234,4 @@ def whole(leaf: Any) -> Any:
 
 DETACHED = DetachedWindow()
 LEAF_VIEW.append(whole)
-FACES[View] = FACES[RecordedView] = None
-MAKERS[RecordedView] = wrap
+FACES[View] = None

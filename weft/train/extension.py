@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..core.errors import ArgumentTypeError
 from .checks import overrides
 from .saved import Saved
-from .triggers import TriggerFunction, as_trigger
+from .triggers import IntervalTrigger, TriggerFunction, as_trigger
 
 if TYPE_CHECKING:
     from .trainer import Trainer
@@ -135,6 +135,12 @@ class ExtensionEntry:
         """Let the extension prepare for a run, and see whether it looks at every iteration."""
         self.extension.initialize(trainer)
         self._observes = overrides(self.extension, Extension, "observe")
+
+    @property
+    def waits_for_epochs(self) -> bool:
+        """Tell whether nothing is to be done after iterations that complete no epoch."""
+        trigger = self.trigger
+        return not self._observes and type(trigger) is IntervalTrigger and trigger.at_epochs
 
     def visit(self, trainer: Trainer) -> None:
         """Show the extension an iteration, and call it if its trigger fires."""

@@ -80,11 +80,7 @@ class Feed:
     @property
     def position(self) -> Fraction:
         """Return the number of epochs done, as an exact fraction where the length is known."""
-        return self.mark().position
-
-    def mark(self) -> FeedMark:
-        """Return where the feed stands, to be looked at later."""
-        return FeedMark(self.epoch, self.index, self.length)
+        return FeedMark(self.epoch, self.index, self.length).position
 
     def draw(self) -> Any:
         """Return the next batch."""
@@ -94,8 +90,10 @@ class Feed:
             batch = self._next()
         self.index += 1
         self._passed += 1
-        length = self.length
-        if self._is_last(length):
+        length = self._length if self._fixed else self._known
+        if length is _NOTHING:
+            length = self._length_of_pass()
+        if self.index >= length if length is not None else not self._peek():
             self.epoch, self.index = self.epoch + 1, 0
         return batch
 
@@ -103,9 +101,6 @@ class Feed:
         """End worker processes that make batches, until the next batch is drawn."""
         if isinstance(self._iterator, EpochIterator):  # others stay as they are
             self._iterator.pause()
-
-    def _is_last(self, length: int | None) -> bool:
-        return self.index >= length if length is not None else not self._peek()
 
     def _peek(self) -> bool:
         """Read one batch ahead; tell whether there was one."""

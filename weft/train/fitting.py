@@ -9,11 +9,12 @@ import numpy as np
 
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.masked import plain_array
+from ..core.placing import moved_tensors
 from ..core.tensor import Tensor, wrap
 from ..core.tree import tree_map
 from ..data import DataLoader
 from ..nn import Module
-from ..nn.places import beside
+from ..nn.places import beside, device_of
 from ..optim import Optimizer
 from .arrays import (
     Arrays,
@@ -39,8 +40,9 @@ from .losses import TargetLoss
 from .metrics import Mean
 from .objective import Objective, Outcome, detached, evaluating, size_of, split_loss
 from .outputs import OutputLosses
-from .summary import scalars_of
+from .summary import scalar_of, scalars_of
 from .trainer import Trainer
+from .triggers import Stop
 from .updater import Updater
 
 BATCH_SIZE = 32  # Keras's
@@ -64,7 +66,9 @@ class CompiledObjective(Objective):
 
     def prepared(self, batch: Any) -> BatchParts:
         """Return a batch in parts, with the weights of its samples."""
-        x, y, weights = self.split(batch)
+        x, y, weights = parts = self.split(batch)
+        if weights is self.class_weight is None and type(x) is type(y) is Tensor:
+            return self._beside(parts)  # as most loaders give it
         parts = BatchParts(as_tensors(x), as_tensors(y), as_tensors(weights))
         if self.class_weight is None:
             return self._beside(parts)
@@ -78,7 +82,8 @@ class CompiledObjective(Objective):
         return self._beside(parts._replace(weights=both))
 
     def _beside(self, parts: BatchParts) -> BatchParts:
-        return BatchParts(*[beside(self.model, part) for part in parts])
+        where = device_of(self.model)
+        return parts if where is None else BatchParts(*[moved_tensors(p, where) for p in parts])
 
     def outcome(self, batch: BatchParts) -> Outcome:
         """Return the outcome of a prepared batch."""
@@ -131,6 +136,21 @@ class FitUpdater(Updater):
         return outcome
 
 
+class FitStop(Stop):
+    """Stops at a number of epochs, or where somebody has set `model.stop_training`."""
+
+    def __init__(self, model: Module, epochs: int) -> None:
+        super().__init__(epochs, "epoch")
+        self.model = model
+
+    def __call__(self, trainer: Trainer) -> bool:
+        """Tell whether to stop, and say why where that was asked for."""
+        if self.model.__dict__.get("stop_training") and trainer.iteration:
+            trainer.request_stop("model.stop_training was set")
+            return True
+        return super().__call__(trainer)
+
+
 class Bridge(Extension):
     """Calls Keras's callbacks at the events of a Trainer."""
 
@@ -178,12 +198,14 @@ class Bridge(Extension):
         for outcome in updater.outcomes:
             samples += size_of(outcome.output)
         means = self._means
-        values = scalars_of(observation)
-        for name, value in values.items():
-            if name not in means:
-                means[name] = Mean()
-            means[name].add(value, samples)
+        for name, value in observation.items():
+            number = value if type(value) is float else scalar_of(value)
+            if number is not None:
+                if name not in means:
+                    means[name] = Mean()
+                means[name].add(number, samples)
         if self._end:
+            values = scalars_of(observation)
             logs = {name.removeprefix(updater.prefix): value for name, value in values.items()}
             for callback in self._end:
                 callback.on_train_batch_end(self._batch, {**logs, "size": samples})
@@ -193,16 +215,11 @@ class Bridge(Extension):
         """Return the callbacks that do something at an event."""
         return [callback for callback in self.callbacks if overrides(callback, Callback, event)]
 
-    def observe(self, trainer: Trainer) -> None:
-        """Stop if a callback asked for it during the batch."""
-        self._stop_if_asked(trainer)
-
     def __call__(self, trainer: Trainer) -> None:
         """End an epoch."""
         self._batch = 0
         logs = self._logs(trainer.observation)
         self.emit("on_epoch_end", self.initial_epoch + trainer.epoch - 1, logs)
-        self._stop_if_asked(trainer)
 
     def _logs(self, observation: Mapping[str, Any]) -> dict[str, float]:
         """Return the values of an epoch under Keras's names."""
@@ -212,10 +229,6 @@ class Bridge(Extension):
             key.removeprefix("train/").replace("val/", "val_"): value
             for key, value in found.items()
         }
-
-    def _stop_if_asked(self, trainer: Trainer) -> None:
-        if self.model.__dict__.get("stop_training"):
-            trainer.request_stop("model.stop_training was set")
 
     def finish(self, trainer: Trainer) -> None:
         """End training."""

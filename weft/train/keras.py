@@ -32,6 +32,7 @@ from .extensions import evaluate as evaluate_batches
 from .fitting import (
     Bridge,
     CompiledObjective,
+    FitStop,
     FitUpdater,
     Validation,
     as_tensors,
@@ -46,6 +47,7 @@ from .metrics import Metric
 from .objective import evaluating
 from .optimizers import check_optimizer, get_optimizer
 from .outputs import OutputLosses, loss_of, metrics_of
+from .parallel import as_parallel, mode_of
 from .trainer import Trainer
 
 # What this module and fitting.py keep at models.
@@ -140,6 +142,7 @@ def fit(  # noqa: PLR0913  (Keras's signature)
     out: Any = None,
     compile: Compile | None = None,
     device: Any = None,
+    parallel: Any = None,
 ) -> History:
     """Train for some epochs and return the values of each.
 
@@ -156,6 +159,9 @@ def fit(  # noqa: PLR0913  (Keras's signature)
     out                a directory for extensions that write files
     compile            as in `model.compile`, for this call
     device             where the model is to be, and batches beside it; None: where it is
+    parallel           whether all processes of `wf.distributed` train together and share the
+                       validation: True, or options of `wf.distributed.parallel`. Each has all
+                       data, of which it takes its rows; a loader must be made with shard=True
     """
     compiled = settings_of(self)
     if device is not None:
@@ -168,8 +174,10 @@ def fit(  # noqa: PLR0913  (Keras's signature)
         batch_size=batch_size,
         shuffle=shuffle,
         seed=seed,
+        **_sharing(parallel),
     )
     settle(self, source)
+    handle = as_parallel(parallel, self)
     updater = FitUpdater(
         CompiledObjective(self, compiled.loss, source, class_weight, compiled.captures),
         _optimizer(self, compiled),
@@ -177,8 +185,9 @@ def fit(  # noqa: PLR0913  (Keras's signature)
         epoch_length=steps_per_epoch,
         clip_norm=compiled.clip_norm,
         compile=compiled.choice_of(compile),
+        parallel=handle,
     )
-    trainer = Trainer(updater, stop=(max(last - first, 0), "epoch"), out=out)
+    trainer = Trainer(updater, stop=FitStop(self, max(last - first, 0)), out=out)
     bridge, extensions = _bridge(self, callbacks, first)
     bridge.set_params({"epochs": last, "steps": updater.epoch_iterations, "verbose": verbose})
     updater.bridge = bridge
@@ -199,6 +208,8 @@ def fit(  # noqa: PLR0913  (Keras's signature)
         trainer.run()
     finally:
         updater.release()
+        if handle is not None and handle is not parallel:  # made for this call
+            handle.close()
     return bridge.history
 
 
@@ -314,6 +325,17 @@ def _captures(model: Module) -> Captures:
     """Return the compiled functions that a model keeps."""
     found: Captures = model.__dict__.setdefault("_captures", Captures())
     return found
+
+
+def _sharing(parallel: Any) -> dict[str, Any]:
+    """Return the options of a loader whose batches processes share."""
+    mode = mode_of(parallel)
+    if mode not in (None, "sync"):
+        raise ArgumentError(
+            f"fit trains in step with other processes; for mode={mode!r} use "
+            "wf.train.Updater(..., parallel=...)"
+        )
+    return {} if mode is None else {"shard": True}
 
 
 def _optimizer(model: Module, compiled: CompileSettings) -> Optimizer:

@@ -154,9 +154,12 @@ def evaluating(model: Any) -> Iterator[None]:
 
 def as_tensors(batch: Any) -> Any:
     """Return a batch with arrays of numbers as tensors."""
-    if type(batch) is tuple and all(isinstance(part, Tensor) for part in batch):
-        return batch  # what most loaders give
-    return tree_map(_as_tensor, batch)
+    if type(batch) is not tuple:
+        return tree_map(_as_tensor, batch)
+    for part in batch:
+        if not isinstance(part, Tensor):
+            return tree_map(_as_tensor, batch)
+    return batch  # what most loaders give
 
 
 def _as_tensor(value: Any) -> Any:

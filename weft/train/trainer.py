@@ -77,6 +77,7 @@ class Trainer:
         self.write: Callable[[str], None] = print_line
         self.timings: dict[str, float] = {}
         self._entries: dict[str, ExtensionEntry] = {}
+        self._often: list[ExtensionEntry] = []  # those visited also where no epoch is complete
         self._pending: Mapping[str, Any] = {}  # saved states of extensions not added yet
         self._elapsed_before = 0.0
         self._started_at: float | None = None
@@ -221,8 +222,10 @@ class Trainer:
         self.updater.start()
         for entry in entries:
             entry.initialize(self)
-        while not self._at_end():
+        self._often = [entry for entry in entries if not entry.waits_for_epochs]
+        while not self.updater.serves and not self._at_end():
             self._iterate(entries)
+        self.updater.conclude()
         # Backwards: the state is saved before others change the model for good (best weights ...).
         for entry in reversed(entries):
             entry.extension.finish(self)
@@ -234,12 +237,12 @@ class Trainer:
 
     def _iterate(self, entries: list[ExtensionEntry]) -> None:
         self.observation = {}
-        timings = self.timings
+        timings, updater = self.timings, self.updater
         before = time.perf_counter()
-        self.observation.update(self.updater.update())
+        self.observation.update(updater.update())
         now = time.perf_counter()
         timings["update"] = timings.get("update", 0.0) + now - before
-        for entry in entries:
+        for entry in self._often if updater.epoch == updater.previous_epoch else entries:
             entry.visit(self)
             before, now = now, time.perf_counter()  # one look at the clock between two of them
             timings[entry.name] = timings.get(entry.name, 0.0) + now - before

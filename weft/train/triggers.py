@@ -45,15 +45,21 @@ class IntervalTrigger(Trigger):
         self.period = as_fraction("a period", period)
         if self.period <= 0:
             raise ArgumentError(f"a period must be greater than 0. Received: {period!r}")
+        self._whole = _whole(self.period)
+
+    @property
+    def at_epochs(self) -> bool:
+        """Tell whether it fires only after iterations that complete an epoch."""
+        return self._whole is not None and self.unit == "epoch"
 
     def __call__(self, trainer: Trainer) -> bool:
         """Compare how many periods have passed before and after the iteration."""
-        period = self.period
-        if period.denominator == 1:  # floor(x / n) = floor(floor(x) / n) of a whole n
+        whole = self._whole
+        if whole is not None:  # floor(x / n) = floor(floor(x) / n) of a whole n
             before, now = completed(trainer, self.unit)
-            return before // period.numerator != now // period.numerator
+            return before // whole != now // whole
         began, stands = positions(trainer, self.unit)
-        return began // period != stands // period
+        return began // self.period != stands // self.period
 
     def __repr__(self) -> str:
         return f"IntervalTrigger({_shown(self.period)}, {self.unit!r})"
@@ -141,11 +147,13 @@ class Stop(Trigger):
         self.count = as_fraction("the end of training", count)
         if self.count < 0:
             raise ArgumentError(f"training must not end before it begins. Received: {count!r}")
+        self._whole = _whole(self.count)
 
     def __call__(self, trainer: Trainer) -> bool:
         """Tell whether the position is at or beyond the end."""
-        if self.count.denominator == 1:
-            return completed(trainer, self.unit)[1] >= self.count.numerator
+        whole, updater = self._whole, trainer.updater
+        if whole is not None:
+            return (updater.epoch if self.unit == "epoch" else updater.iteration) >= whole
         return positions(trainer, self.unit)[1] >= self.count
 
 
@@ -215,6 +223,11 @@ def _checked_unit(unit: Any) -> str:
     if unit not in UNITS:
         raise ArgumentError(f"a unit must be 'iteration' or 'epoch'. Received: {unit!r}")
     return str(unit)
+
+
+def _whole(value: Fraction) -> int | None:
+    """Return a number without a fraction, which is compared quickly; None of others."""
+    return value.numerator if value.denominator == 1 else None
 
 
 def _shown(value: Fraction) -> float:

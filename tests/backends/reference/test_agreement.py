@@ -11,6 +11,7 @@ import pytest
 import weft as wf
 from tests.compile.agreement import PROGRAM, assert_agree, run_reference
 from tests.programs.mixed import MixedProgram
+from tests.programs.seeds import seeds
 from tests.programs.strategies import build_program
 from weft.backends import backend_named
 from weft.backends.execution import Execution
@@ -26,7 +27,7 @@ def run_planned(graph, fetches, feeds):
     return Execution(backend_named("reference"), program, sources).run(arrays), program
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(16, 30))
 def test_mixed_graphs(seed):
     program = MixedProgram(seed, 1 + seed % 16)
     expected = wf.Session(program.graph, compiled=False).run(program.fetches, program.feeds)
@@ -55,7 +56,7 @@ def test_prologues_and_epilogues():
 SPECIAL = {"float16": 4e-3, "float32": 1e-5, "float64": 1e-12}
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(16, 30))
 def test_graphs_with_special_values(seed):
     """Unknown sizes, states, random draws, control flow, NaN and infinities: as in eager mode."""
     rng = np.random.default_rng(seed)

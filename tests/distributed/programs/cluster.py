@@ -19,6 +19,7 @@ from weft.distributed.checkpoints import (
     save_checkpoint,
 )
 from weft.io import ArrayPart, SaveError, load_state
+from weft.train.parallel import own_batches
 
 FOLDER = Path(os.environ.get("WEFT_TEST_FOLDER", "."))  # named by who starts the processes
 FULL = np.arange(24 * 6, dtype=np.float32).reshape(24, 6)
@@ -251,3 +252,66 @@ def check_local_updates_are_averaged():
     assert same_everywhere(net)
     assert local.averages == 11
     assert accuracy(net) > 0.85
+
+
+# -- by trainers -----------------------------------------------------------------------------------
+
+
+CROSS = wf.nn.functional.cross_entropy
+
+
+def trained(mode, **options):
+    """Return what a trainer has come to, at the own pace of each process: loss and parameters."""
+    wf.manual_seed(0)
+    x, _, y = data()
+    model = wf.nn.Sequential(wf.nn.Linear(8, 16), wf.nn.ReLU(), wf.nn.Linear(16, 3))
+    optimizer = wf.optim.Adam(model.parameters(), lr=0.02)
+    loader = wf.data.DataLoader(wf.data.TensorDataset(x, y), 20, shuffle=True, seed=1)
+    parallel = {"mode": mode, **options}
+    mine = own_batches(loader, parallel) if mode == "async" else loader
+    updater = wf.train.Updater(model, optimizer, CROSS, mine, parallel=parallel)
+    trainer = wf.train.Trainer(updater, stop=(6, "epoch"), out=None)
+    trainer.extend(wf.train.Evaluator(loader))
+    trainer.run()
+    with wf.no_grad():
+        loss = float(wf.nn.functional.cross_entropy(model(wf.tensor(x)), wf.tensor(y)))
+    return loss, [p.numpy() for p in model.parameters()], updater
+
+
+def check_trainers_at_their_own_pace():
+    for mode, options in (("async", {"staleness": 2}), ("local", {"every": 4})):
+        loss, params, updater = trained(mode, **options)
+        assert loss < 0.6, (mode, loss)
+        for p in params:
+            everyone = dist.all_gather(wf.tensor(p)[None]).numpy()
+            assert all(np.array_equal(everyone[0], other) for other in everyone), mode
+        assert updater.serves == (mode == "async" and dist.rank() == 0)
+        assert updater.writes == (dist.rank() == (1 if mode == "async" else 0))
+        assert updater.iteration == (0 if updater.serves else 6 * len(updater.loader))
+
+
+def check_spread_trainers_go_on_at_their_checkpoint():
+    """Save in the middle, with parts of parameters, and continue in another trainer."""
+
+    def trainer(folder, epochs):
+        wf.manual_seed(0)
+        x, _, y = data()
+        model = wf.nn.Sequential(wf.nn.Linear(8, 16), wf.nn.ReLU(), wf.nn.Linear(16, 3))
+        handle = dist.parallel(model, zero=3)
+        loader = wf.data.DataLoader(wf.data.TensorDataset(x, y), 30, seed=1, shard=True)
+        optimizer = wf.optim.Adam(model.parameters(), lr=0.02)
+        updater = wf.train.Updater(model, optimizer, CROSS, loader, parallel=handle)
+        made = wf.train.Trainer(updater, stop=(epochs, "epoch"), out=FOLDER / folder)
+        made.extend(wf.train.Checkpoint())
+        return made
+
+    states = []
+    for folder, pieces in (("whole", (2,)), ("pieces", (1, 2))):
+        for epochs in pieces:
+            made = trainer(folder, epochs)
+            made.run(resume="auto")
+            made.updater.parallel.close()
+        states.append(dist.full_state_dict(made.model))
+    for name, x in states[0].items():
+        np.testing.assert_array_equal(x.numpy(), states[1][name].numpy())
+    assert states[0]["0.weight"].shape == (16, 8)

@@ -216,3 +216,15 @@ def check_control_flow_communicates():
 def assert_raises(kind, text, act):
     with pytest.raises(kind, match=text):
         act()
+
+
+def check_the_network_can_be_measured():
+    if SIZE == 1:
+        with pytest.raises(ValueError, match="two ranks or more"):
+            dist.measure_network()
+        return
+    found = dist.measure_network(repeats=2)
+    assert 0 < found.latency < 10
+    assert found.bandwidth > 1e4
+    assert 0 <= found.occupied < 1
+    assert len(set(dist.world().exchanges.transport.objects(found))) == 1

@@ -1,12 +1,25 @@
 """Training on several processes gives what one process gives for the same global batches."""
 
 import os
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import weft as wf
-from tests.distributed.workloads import BATCH, MODES, WORKLOADS, batches, loss_of, mlp, train
+from tests.distributed.workloads import (
+    BATCH,
+    MODELS,
+    MODES,
+    WORKLOADS,
+    batches,
+    loss_of,
+    mlp,
+    train,
+    train_by_toml,
+    write_data,
+)
 from weft import distributed as dist
 
 LONG = os.environ.get("WEFT_TEST_LONG") == "1"
@@ -30,10 +43,43 @@ def check_in_float32():
             np.testing.assert_allclose(found, alone, rtol=1e-4, err_msg=f"{name} {mode}")
 
 
-def check_clipping_by_the_norm_of_all():
-    for mode in ("eager", "jit") if LONG else ("jit",):
-        alone = train("mlp", "eager", alone=True, clip=0.1)
-        np.testing.assert_allclose(train("mlp", mode, clip=0.1), alone, rtol=1e-10)
+OPTIONS = {
+    "clipping": {"clip": 0.1},
+    "accumulation": {"accumulate": 2},
+    "schedule": {"schedule": True},
+    "all": {"clip": 0.1, "accumulate": 2, "schedule": True},
+}
+
+
+def check_clipping_accumulation_and_schedules():
+    names = WORKLOADS if LONG else ("mlp",)
+    kinds = OPTIONS if LONG else ("all",)
+    for name, kind in [(name, kind) for name in names for kind in kinds]:
+        options = OPTIONS[kind]
+        alone = train(name, "eager", steps=STEPS, alone=True, **options)
+        for mode in MODES if LONG else ("jit", "static"):
+            found = train(name, mode, steps=STEPS, **options)
+            np.testing.assert_allclose(found, alone, rtol=1e-10, err_msg=f"{name} {mode} {kind}")
+
+
+def check_runs_by_toml():
+    folder = shared_folder()
+    ways = ["true", "{ zero = 1 }", "{ zero = 2 }", "{ zero = 3 }"]
+    for name in MODELS if LONG else ("cnn",):
+        alone = train_by_toml(name, folder, "false", steps=STEPS, accumulate=2)
+        for way in ways if LONG else ways[-1:]:
+            found = train_by_toml(name, folder, way, steps=STEPS, accumulate=2)
+            np.testing.assert_allclose(found, alone, rtol=1e-10, err_msg=f"{name} {way}")
+
+
+def shared_folder():
+    """Return a folder with data that all processes see."""
+    objects = dist.world().exchanges.transport.objects
+    folder = Path(objects(tempfile.mkdtemp() if dist.rank() == 0 else None)[0])
+    if dist.rank() == 0:
+        write_data(folder)
+    dist.barrier()
+    return folder
 
 
 def check_gradients_rounded_on_their_way_train_too():
@@ -58,11 +104,11 @@ def check_shards_give_the_same_bits():
 
 def sharded_losses():
     found = []
-    for name in ("mlp", "lstm", "gpt") if LONG else ("mlp",):
+    for name in WORKLOADS if LONG else ("mlp", "cnn"):
         wf.manual_seed(3)
         model = WORKLOADS[name][0]()
         optimizer = wf.optim.Adam(model.parameters(), lr=1e-2)
-        handle = dist.parallel(model, shards=4)
+        handle = dist.parallel(model, shards=4, sync_batch_norm=True)
         rows = slice(dist.rank() * BATCH // dist.size(), (dist.rank() + 1) * BATCH // dist.size())
         for x, y in batches(name, STEPS, "float32"):
             optimizer.zero_grad()
@@ -70,6 +116,7 @@ def sharded_losses():
             loss = handle.backward(lambda x, y, model=model: loss_of(model, x, y), *given)
             optimizer.step()
             found.append(float(loss))
+        found += [float(buffer.sum()) for buffer in model.buffers()]  # running statistics
         handle.close()
     return found
 
@@ -147,6 +194,40 @@ def check_different_models_are_named():
         dist.parallel(model)
 
 
+def check_different_programs_are_named_at_the_first_step():
+    """Have the same exchanges on all processes: what differs stands behind them."""
+    model = wf.nn.Linear(3, 2)
+    handle = dist.parallel(model)
+    optimizer = wf.optim.SGD(model.parameters(), lr=0.1)
+    activation = wf.tanh if dist.rank() == 0 else wf.sin
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = activation(model(x)).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    expected = r"do not run the same program: .* part at operation \d+: rank 0: tanh\(.*: sin\("
+    with pytest.raises(dist.MismatchError, match=expected):
+        wf.jit(step, strict=True)(wf.ones(2, 3))
+    handle.close()
+
+
+def check_programs_for_other_lengths_are_the_same():
+    model = wf.nn.Linear(3, 2)
+    handle = dist.parallel(model)
+
+    @wf.jit(strict=True)
+    def step(x):
+        model.zero_grad()
+        model(x).mean().backward()
+
+    step(wf.ones(2, 4 + dist.rank(), 3))
+    step(wf.ones(2, 4 + dist.rank(), 3))
+    handle.close()
+
+
 def check_an_optimizer_is_enough():
     wf.manual_seed(dist.rank())
     model = mlp()
@@ -186,6 +267,63 @@ def updated(parallel, compile):
     return losses
 
 
+def check_processes_share_an_evaluation():
+    """Every batch is computed once, by one process, and all have what one process would have."""
+    model = wf.nn.Linear(4, 3)
+    for p in model.parameters():
+        wf.nn.init.constant_(p, 0.1)
+    wf.manual_seed(1)
+    data = wf.data.TensorDataset(wf.randn(22, 4), wf.randint(0, 3, (22,)))
+    objective = wf.train.Objective(model, wf.nn.functional.cross_entropy)
+    metrics = ["accuracy", "confusion_matrix", "f1"]
+    for loader in (wf.data.DataLoader(data, 4), list(wf.data.DataLoader(data, 4))):
+        alone = evaluated(objective, loader, metrics, None)[0]
+        found, count = evaluated(objective, loader, metrics, dist.world())
+        for name, value in alone.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-6, err_msg=name)
+        assert count == -(-6 // dist.size())
+        few = evaluated(objective, loader, metrics, dist.world(), max_batches=1)
+        assert (
+            few[0]["loss"] == evaluated(objective, loader, metrics, None, max_batches=1)[0]["loss"]
+        )
+
+
+def evaluated(objective, loader, metrics, group, **options):
+    counted = []
+
+    def run(batch):
+        counted.append(1)
+        return objective(batch)
+
+    made = wf.train.metrics.named_metrics(metrics)
+    found = wf.train.evaluate(run, loader, made, model=objective.model, group=group, **options)
+    return found, len(counted)
+
+
+def check_fit_trains_and_validates_together():
+    histories = []
+    for parallel in (None, True):
+        wf.manual_seed(2)
+        model = wf.nn.Sequential(wf.nn.Linear(4, 6), wf.nn.BatchNorm1d(6), wf.nn.Linear(6, 1))
+        rng = np.random.default_rng(3)
+        x, y = rng.normal(size=(32, 4)).astype("f4"), rng.normal(size=(32, 1)).astype("f4")
+        model.compile("sgd", "mse", metrics=["mae"])
+        history = model.fit(x, y, 8, 2, verbose=0, validation_split=0.25, seed=1, parallel=parallel)
+        histories.append(history.history)
+    for name, values in histories[0].items():
+        np.testing.assert_allclose(histories[1][name], values, rtol=1e-4, err_msg=name)
+
+
+def check_shards_in_a_trainer():
+    """Accumulated over two batches: the same bits on any number of processes."""
+    found = updated({"shards": 4}, False)
+    np.testing.assert_allclose(found, updated(None, False), rtol=1e-4)
+    told = os.environ.get("WEFT_TEST_TRAINED")
+    assert told is None or told == repr(found), (told, found)
+    if dist.rank() == 0:
+        print(f"TRAINED {found!r}", flush=True)
+
+
 def check_loaders_agree_on_a_seed():
     wf.manual_seed(dist.rank())
     data = wf.data.TensorDataset(wf.arange(8))
@@ -193,3 +331,21 @@ def check_loaders_agree_on_a_seed():
     (mine,) = loader
     everyone = dist.all_gather(mine).numpy()
     np.testing.assert_array_equal(np.sort(everyone), np.arange(8))
+
+
+def check_gradients_that_travel_in_rows_are_means():
+    wf.manual_seed(0)
+    model = wf.nn.Sequential(wf.nn.Linear(1100, 1000, bias=False))
+    handle = dist.parallel(model)
+    assert [b.rows is not None for b in handle.averager.buckets] == [True] * 4
+    x = wf.tensor(np.full((3, 1100), dist.rank() + 1.0, np.float32))
+
+    def gradient(x):
+        model[0].weight.grad = None
+        (model(x) * wf.arange(1000)).sum().backward()
+        return model[0].weight.grad
+
+    right = 3 * np.arange(1000.0)[:, None] * (dist.size() + 1) / 2 * np.ones(1100)
+    for run in (gradient, wf.jit(gradient)):
+        np.testing.assert_allclose(run(x).numpy(), right, rtol=1e-6)
+    handle.close()

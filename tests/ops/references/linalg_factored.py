@@ -39,7 +39,7 @@ def _lu_factor(x: Any, pivot: bool = True) -> Any:
 
 def _permutation(pivots: Any, rows: int) -> Any:
     found = []
-    for row in pivots.reshape(-1, pivots.shape[-1]):
+    for row in pivots.reshape(int(np.prod(pivots.shape[:-1])), pivots.shape[-1]):
         order = list(range(rows))
         for i, other in enumerate(row):
             order[i], order[other - 1] = order[other - 1], order[i]

@@ -49,8 +49,8 @@ def _logaddexp(x: Any, y: Any, x_mask: Any = None, y_mask: Any = None) -> Any:
     return np.logaddexp(np.where(x_mask, x, -np.inf), np.where(y_mask, y, -np.inf))
 
 
-def _spread(x: Any, unbiased: bool = True) -> Any:
-    return np.var(x, ddof=int(unbiased))
+def _spread(x: Any, unbiased: bool = True, correction: float | None = None) -> Any:
+    return np.var(x, ddof=int(unbiased) if correction is None else correction)
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
@@ -104,6 +104,7 @@ COMPOSITE_SAMPLES: dict[str, Callable[[Sampler], Any]] = {
     "masked_var": lambda s: [
         Sample(X, mask=MASK),
         Sample(X, axis=1, unbiased=False, mask=MASK),
+        Sample(X, correction=1.5, mask=MASK),
     ],
     "masked_std": lambda s: [Sample(X, mask=MASK)],
     "masked_norm": _ordered_samples,

@@ -108,6 +108,11 @@ def pad_adjoint(x, pad_width, mode):
 def pad_torch(x, pad_pairs, mode="constant", value=None):
     pairs = [(0, 0)] * (x.ndim - len(pad_pairs) // 2)
     pairs += list(zip(pad_pairs[::2], pad_pairs[1::2], strict=True))[::-1]
+    if mode == "replicate":  # the nearest element there is
+        for axis, (before, after) in enumerate(pairs):
+            size = x.shape[axis]
+            x = np.take(x, np.arange(-before, size + after).clip(0, size - 1), axis)
+        return x
     for axis, (before, after) in enumerate(pairs):
         kept = range(max(-before, 0), x.shape[axis] - max(-after, 0))
         x = np.take(x, kept, axis)
@@ -313,6 +318,9 @@ def pad_torch_samples(s):
     yield Sample(s.real(2, 3), (1, 1), value=0.5)
     for mode in ("reflect", "replicate", "circular"):
         yield Sample(s.real(2, 3), (1, 2), mode=mode)
+    yield Sample(s.real(2, 3), (-3, 4), mode="replicate", label="cut whole")
+    yield Sample(s.real(2, 3), (4, -5), mode="replicate", label="cut beyond the end")
+    yield Sample(s.real(2, 3), (4, -1), mode="replicate", label="cut")
 
 
 STACKED = (((2,), (2,)), ((1, 3), (1, 3)), ((2, 3, 1), (2, 3, 1)))

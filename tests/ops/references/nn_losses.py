@@ -499,7 +499,11 @@ LOSSES = {
         pair_errors,
     ),
     "hinge_embedding_loss": (
-        elementwise(lambda x, y, margin=1.0: np.where(y == 1, x, np.maximum(0, margin - x))),
+        elementwise(
+            lambda x, y, margin=1.0: (
+                np.where(y == -1, 0, x) + np.where(y == 1, 0, np.maximum(0, margin - x))
+            )
+        ),
         margin_samples,
         pair_errors,
     ),

@@ -12,8 +12,8 @@ from weft.core.samples import ErrorSample, Sample
 # -- along one axis -------------------------------------------------------------------------------
 
 
-def _cubic(distance):
-    a, d = -0.75, abs(distance)
+def _cubic(distance, a=-0.75):
+    d = abs(distance)
     if d <= 1:
         return (a + 2) * d**3 - (a + 3) * d**2 + 1
     return a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a if d < 2 else 0.0
@@ -31,6 +31,8 @@ def _row(i, size, count, mode, align_corners, scale):
         place = floor((i + 0.5) * step if mode == "nearest-exact" else i * step + 1e-12)
         row[min(place, size - 1)] = 1
         return row
+    if mode.endswith("antialias"):
+        return _wide_row(i, row, mode, _aligned(size, count) if align_corners else step)
     where = (i + 0.5) * step - 0.5
     if align_corners:
         where = i * (size - 1) / (count - 1) if count > 1 else 0.0
@@ -42,6 +44,19 @@ def _row(i, size, count, mode, align_corners, scale):
         share = max(0.0, 1 - abs(distance)) if mode == "linear" else _cubic(distance)
         row[min(max(near, 0), size - 1)] += share
     return row
+
+
+def _aligned(size, count):
+    return (size - 1) / (count - 1) if count > 1 else 0.0
+
+
+def _wide_row(i, row, mode, step):
+    """Return shares by a filter that is stretched by the step, over their sum."""
+    for place in range(len(row)):
+        distance = (place + 0.5 - (i + 0.5) * step) / max(step, 1)
+        cubic = mode.startswith("cubic")
+        row[place] = _cubic(distance, -0.5) if cubic else max(0.0, 1 - abs(distance))
+    return row / row.sum()
 
 
 def _matrix(size, count, mode="linear", align_corners=False, scale=None):
@@ -69,9 +84,10 @@ def interpolate(
     mode="nearest",
     align_corners=None,
     recompute_scale_factor=None,
+    antialias=False,
 ):
     kinds = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
-    kind = kinds.get(mode, mode)
+    kind = kinds.get(mode, mode) + "-antialias" * antialias
     spatial = x.ndim - 2
     if size is None:
         factors = np.broadcast_to(scale_factor, spatial).tolist()
@@ -217,6 +233,10 @@ def _interpolate(s):
         yield Sample(s.real(1, 1, *shape), scale_factor=1.7, mode=mode)
     yield Sample(s.real(1, 1, 3, 4), (5, 2), mode="bicubic")
     yield Sample(s.real(1, 1, 4, 3), (2, 4), mode="bicubic", align_corners=True)
+    for mode in ("bilinear", "bicubic"):
+        yield Sample(s.real(1, 1, 5, 3), (2, 4), mode=mode, antialias=True)
+        yield Sample(s.real(1, 1, 5, 4), scale_factor=0.7, mode=mode, antialias=True)
+        yield Sample(s.real(1, 1, 5, 3), (2, 1), mode=mode, antialias=True, align_corners=True)
     yield Sample(s.real(1, 1, 3), scale_factor=1.7, mode="linear", recompute_scale_factor=True)
     yield Sample(s.real(0, 1, 3), 2, label="empty batch")
     yield Sample(s.integers(1, 1, 3), 5, grad=0, label="integers stay")
@@ -284,6 +304,7 @@ def _interpolate_errors(s):
     yield ErrorSample(x, 2, mode="linear", error=ValueError, match=r"'linear'.*\(1, 1, 4, 4\)")
     yield ErrorSample(x, 2, mode="lanczos", error=ValueError, match="'lanczos'")
     yield ErrorSample(x, 2, align_corners=True, error=ValueError, match="mode='nearest'")
+    yield ErrorSample(x, 2, antialias=True, error=ValueError, match="antialias .*'nearest'")
     yield ErrorSample(x, scale_factor=-1, error=ValueError, match="positive number.*-1")
     yield ErrorSample(x, scale_factor=0.1, error=ValueError, match=r"leaves nothing .*\(4, 4\)")
     yield ErrorSample(x, scale_factor="2", error=TypeError, match="scale_factor .*'2'")

@@ -1,7 +1,36 @@
-"""Weights and data by formulas, so that every framework begins with the same numbers."""
+"""Weights and data by formulas, so that every framework begins with the same numbers.
+
+Programs are small, for tests. With PROGRAM_EPOCHS in the environment they have the sizes of the
+programs whose shape they are, run so many epochs, each when a line comes in, and print what it took:
+benchmarks/torch_programs.py does so.
+"""
+
+import os
+import sys
+import time
 
 import numpy as np
 import torch
+
+EPOCHS = int(os.environ.get("PROGRAM_EPOCHS", "0"))
+
+
+def size(small, full):
+    """Return a size of the program: for tests, or of the original."""
+    return full if EPOCHS else small
+
+
+def epochs(count):
+    """Yield the numbers of epochs; in full size, begin each when told to, and print what it took."""
+    if not EPOCHS:
+        yield from range(count)
+        return
+    for epoch in range(EPOCHS):
+        sys.stdin.readline()
+        start = time.perf_counter(), time.process_time()
+        yield epoch
+        seconds = time.perf_counter() - start[0], time.process_time() - start[1]
+        print(f"epoch {seconds[0]:.6f} {seconds[1]:.6f}", flush=True)
 
 
 def fill(module, scale=0.3):

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from common import fill, report
+from common import epochs, fill, report, size
 from torch import nn
 from torch.nn import functional as F
 
 
 @dataclass
 class Config:
-    block_size: int = 16
-    vocab_size: int = 17
-    n_layer: int = 2
-    n_head: int = 2
-    n_embd: int = 16
+    block_size: int = size(16, 64)
+    vocab_size: int = size(17, 65)
+    n_layer: int = size(2, 4)
+    n_head: int = size(2, 4)
+    n_embd: int = size(16, 128)
     dropout: float = 0.0
     bias: bool = True
 
@@ -162,33 +162,37 @@ def main():
         dtype
     ]
     ctx = nullcontext() if ptdtype == torch.float32 else torch.amp.autocast("cpu", dtype=ptdtype)
-    text = (np.arange(400) * 5 % 17).astype(np.uint16)
+    block, vocab, batch = Config.block_size, Config.vocab_size, size(4, 12)
+    text = (np.arange(size(400, 4000)) * 5 % vocab).astype(np.uint16)
     losses = []
-    for flash in (False, True):
+    for flash in size((False, True), (True,)):
         model = fill(GPT(Config(), flash), 0.4)
         scaler = torch.amp.GradScaler("cpu", enabled=False)
         optimizer = model.configure_optimizers(0.1, 1e-2, (0.9, 0.95))
         step = 0
-        for it in range(10):
-            for group in optimizer.param_groups:
-                group["lr"] = get_lr(it)
-            for _ in range(2):
-                ix = [(step * 31 + 13 * j) % (len(text) - 17) for j in range(4)]
-                x = torch.stack([torch.from_numpy(text[i : i + 16].astype(np.int64)) for i in ix])
-                y = torch.stack(
-                    [torch.from_numpy(text[i + 1 : i + 17].astype(np.int64)) for i in ix]
-                )
-                with ctx:
-                    _, loss = model(x, y)
-                    loss = loss / 2
-                scaler.scale(loss).backward()
-                step += 1
-            scaler.unscale_(optimizer)
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            scaler.step(optimizer)
-            scaler.update()
-            optimizer.zero_grad(set_to_none=True)
-            losses.append(loss.item() * 2)
+        for _ in epochs(1):
+            for it in range(10):
+                for group in optimizer.param_groups:
+                    group["lr"] = get_lr(it)
+                for _ in range(2):
+                    ix = [(step * 31 + 13 * j) % (len(text) - block - 1) for j in range(batch)]
+                    x = torch.stack(
+                        [torch.from_numpy(text[i : i + block].astype(np.int64)) for i in ix]
+                    )
+                    y = torch.stack(
+                        [torch.from_numpy(text[i + 1 : i + block + 1].astype(np.int64)) for i in ix]
+                    )
+                    with ctx:
+                        _, loss = model(x, y)
+                        loss = loss / 2
+                    scaler.scale(loss).backward()
+                    step += 1
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad(set_to_none=True)
+                losses.append(loss.item() * 2)
     report(losses)
     path = os.path.join(tempfile.mkdtemp(), "ckpt.pt")
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "iter": 10}, path)

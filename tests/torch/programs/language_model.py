@@ -3,7 +3,7 @@
 import math
 
 import torch
-from common import fill, report
+from common import epochs, fill, report, size
 from torch import nn
 
 
@@ -43,24 +43,27 @@ def batchify(data, bsz):
 
 def main():
     losses = []
-    source = batchify((torch.arange(400) * 7) % 13, 4)
-    for kind in ("LSTM", "GRU"):
-        model = fill(RNNModel(kind, 13, 12, 2, True), 0.5)
+    tokens, batch, bptt = size(13, 10000), size(4, 20), size(5, 35)
+    source = batchify((torch.arange(size(400, 8000)) * 7) % tokens, batch)
+    for kind in size(("LSTM", "GRU"), ("LSTM",)):
+        model = fill(RNNModel(kind, tokens, size(12, 200), 2, True), 0.5)
         criterion = nn.NLLLoss()
-        hidden = model.init_hidden(4)
         lr = 2.0
-        for i in range(0, 50, 5):
-            data, targets = source[i : i + 5], source[i + 1 : i + 6].reshape(-1)
-            model.zero_grad()
-            hidden = repackage_hidden(hidden)
-            output, hidden = model(data, hidden)
-            loss = criterion(output, targets)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.25)
-            for p in model.parameters():
-                p.data.add_(p.grad, alpha=-lr)
-            losses.append(loss.item())
-            lr *= 0.9
+        for _ in epochs(1):
+            hidden = model.init_hidden(batch)
+            for i in range(0, size(50, 350), bptt):
+                data = source[i : i + bptt]
+                targets = source[i + 1 : i + 1 + bptt].reshape(-1)
+                model.zero_grad()
+                hidden = repackage_hidden(hidden)
+                output, hidden = model(data, hidden)
+                loss = criterion(output, targets)
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 0.25)
+                for p in model.parameters():
+                    p.data.add_(p.grad, alpha=-lr)
+                losses.append(loss.item())
+                lr *= 0.9
     report(losses)
     print(f"{math.exp(losses[-1]):.3f}")
 

@@ -4,7 +4,7 @@ import argparse
 
 import torch
 import torch.nn.functional as F
-from common import fill, images, report
+from common import epochs, fill, images, report, size
 from torch import nn, optim
 from torch.optim.lr_scheduler import StepLR
 from torch.utils.data import DataLoader, TensorDataset
@@ -13,11 +13,11 @@ from torch.utils.data import DataLoader, TensorDataset
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.conv1 = nn.Conv2d(1, 8, 3, 1)
-        self.conv2 = nn.Conv2d(8, 8, 3, 1)
+        self.conv1 = nn.Conv2d(1, size(8, 32), 3, 1)
+        self.conv2 = nn.Conv2d(size(8, 32), size(8, 64), 3, 1)
         self.dropout1 = nn.Dropout(0.0)
-        self.fc1 = nn.Linear(32, 16)
-        self.fc2 = nn.Linear(16, 4)
+        self.fc1 = nn.Linear(size(32, 9216), size(16, 128))
+        self.fc2 = nn.Linear(size(16, 128), size(4, 10))
 
     def forward(self, x):
         x = F.relu(self.conv1(x))
@@ -59,11 +59,12 @@ def main():
     parser.add_argument("--no-cuda", action="store_true")
     args = parser.parse_args()
     device = torch.device("cuda" if not args.no_cuda and torch.cuda.is_available() else "cpu")
-    loader = DataLoader(TensorDataset(*images(32)), batch_size=8)
+    data = images(size(32, 1280), size=size(8, 28))
+    loader = DataLoader(TensorDataset(*data), batch_size=size(8, 64))
     model = fill(Net().to(device))
     optimizer = optim.Adadelta(model.parameters(), lr=1.0)
     scheduler = StepLR(optimizer, step_size=1, gamma=0.7)
-    for _ in range(args.epochs):
+    for _ in epochs(args.epochs):
         report(train(args, model, device, loader, optimizer))
         scheduler.step()
     report(test(model, device, loader))

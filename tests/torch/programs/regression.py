@@ -4,7 +4,7 @@ from itertools import count
 
 import torch
 import torch.nn.functional as F
-from common import fill, report
+from common import epochs, fill, report, size
 
 DEGREE = 4
 W_target = torch.linspace(-2, 2, DEGREE).unsqueeze(1)
@@ -22,16 +22,17 @@ def f(x):
 
 fc = fill(torch.nn.Linear(W_target.size(0), 1))
 losses = []
-for batch_idx in count(1):
-    x = make_features(torch.sin(torch.arange(32.0) * batch_idx))
-    y = f(x)
-    fc.zero_grad()
-    output = F.smooth_l1_loss(fc(x), y)
-    losses.append(output.item())
-    output.backward()
-    for param in fc.parameters():
-        param.data.add_(-0.1 * param.grad)
-    if batch_idx >= 20:
-        break
+for _ in epochs(1):
+    for batch_idx in count(1):
+        x = make_features(torch.sin(torch.arange(32.0) * batch_idx))
+        y = f(x)
+        fc.zero_grad()
+        output = F.smooth_l1_loss(fc(x), y)
+        losses.append(output.item())
+        output.backward()
+        for param in fc.parameters():
+            param.data.add_(-0.1 * param.grad)
+        if batch_idx >= size(20, 500):
+            break
 report(losses)
 print(" ".join(f"{w:+.3f}" for w in fc.weight.view(-1)))

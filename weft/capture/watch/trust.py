@@ -5,7 +5,8 @@ Library   followed: the parts of Weft whose state is Python's (modules, schedule
           ragged tensors).
           Its functions, classes and constants are taken to stay as they are
 Standard  the standard library: likewise, but what internal code does with it is its own business
-Internal  not followed: the rest of Weft, and NumPy. It computes, and what it is given is looked at
+Internal  not followed: the rest of Weft, NumPy and einops. It computes, and what it is given is
+          looked at
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ _FOLLOWED = tuple(
         *("optim/lr/", "optim/accumulate.py", "optim/loss_scale.py"),
     )
 )
+# Packages whose functions follow from shapes and words alone, and keep nothing but caches.
+_PURE = ("einops",)
 _FROZEN = "<frozen "
 _GENERATED = "<string>"
 
@@ -72,8 +75,16 @@ def _owner_of_file(name: str) -> Owner:
         return Owner.LIBRARY
     if name.startswith((PACKAGE_DIR, GENERATED_PREFIX, _NUMPY, f"{_FROZEN}importlib")):
         return Owner.INTERNAL
+    if any(name.startswith(_folder_of(package)) for package in _PURE if package in sys.modules):
+        return Owner.INTERNAL
     is_standard = name.startswith((_STANDARD, _FROZEN)) and not name.startswith(_INSTALLED)
     return Owner.STANDARD if is_standard else Owner.USER
+
+
+def _folder_of(package: str) -> str:
+    """Return where a package that is loaded has its files."""
+    file = getattr(sys.modules[package], "__file__", None) or ""
+    return os.path.dirname(os.path.abspath(file)) + os.sep
 
 
 def is_import(code: CodeType) -> bool:

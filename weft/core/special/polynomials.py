@@ -2,7 +2,8 @@
 
 A family says p[0] = 1, p[1] = a x + b and, for all k >= 1, how p[k+1] follows from p[k] and p[k-1]:
 p[k+1] = (A x + B) p[k] - C p[k-1]. Derivatives of any order follow the differentiated recurrence,
-so they have no poles at the ends of the interval. Degrees below 0 give 0.
+so they have no poles at the ends of the interval. Fractions of degrees are cut off; degrees below 0
+give 0.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def polynomial(x: npt.ArrayLike, n: npt.ArrayLike, family: str, order: int = 0) 
 
 def _evaluated(family: Family, x: Block, n: Block, order: int) -> Block:
     z = 2.0 * x - 1.0 if family.shifted else x
-    degree = np.where(n >= 0.0, np.floor(n), -1.0)
+    degree = np.where(n > -1.0, np.trunc(n), -1.0)
     out = np.where(np.isnan(n), np.nan, np.zeros_like(z))
     before = [np.zeros_like(z) for _ in range(order + 1)]
     now = [np.ones_like(z), *before[1:]]

@@ -74,6 +74,10 @@ class LocalUpdates:
         states = [self.optimizer.state.get(p, {}) for p in self.optimizer.parameters()]
         return [(s, name) for s in states for name in sorted(s) if _is_averaged(s[name])]
 
+    def step(self) -> None:
+        """Take a step of one's own; all ranks average after every so many."""
+        self.optimizer.step()
+
     def finish(self) -> None:
         """Average a last time, and let steps be the optimizer's own again."""
         if self._steps % self.every:

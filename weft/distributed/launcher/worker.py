@@ -27,6 +27,7 @@ _PAUSE: Final = 0.02  # seconds between two looks whether the others are through
 def main(arguments: Sequence[str]) -> int:
     """Run a script, or with -m a module, in this rank; return its exit status."""
     place = find_launch(os.environ)
+    _tell_place(place)
     _write_log(place)
     faulthandler.enable()
     _divide(place)
@@ -40,6 +41,16 @@ def main(arguments: Sequence[str]) -> int:
     else:
         _end(heartbeat, status)
     return status
+
+
+def _tell_place(place: LaunchedProcess) -> None:
+    """Set the variables that scripts written for other launchers read."""
+    os.environ.update(
+        RANK=str(place.rank),
+        WORLD_SIZE=str(place.size),
+        LOCAL_RANK=str(place.local_rank),
+        LOCAL_WORLD_SIZE=str(place.local_size),
+    )
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from time import perf_counter
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ...capture.jitted import Jitted
 from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.tensor import Tensor
+from ...graph.communication import START, WAIT
 from ...lower.kernels import written_buffers
+
+HANDING: Final = 30e-6  # seconds from the end of an exchange until who waits goes on
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,21 @@ class Gradient:
     update: float
 
 
+class StepEvent(NamedTuple):
+    """What a rank does next in a step.
+
+    seconds    of computing, of beginning an exchange or of taking its result, without waiting
+    how        of an exchange that begins: what becomes of the tensors of all ranks
+    exchange   which one it begins or waits for; None: it computes
+    size       bytes of what is exchanged
+    """
+
+    seconds: float
+    exchange: int | None = None
+    how: str | None = None
+    size: int = 0
+
+
 @dataclass(frozen=True)
 class MeasuredStep:
     """What is known of a step on one rank.
@@ -38,6 +58,7 @@ class MeasuredStep:
     gradients    in the order in which they are complete
     parameters, slots, activations   bytes: of the parameters, of what the optimizer keeps, and of
                  everything that lives within a step but gradients
+    events       of a step that exchanges gradients itself, in a group of one: all of it in order
     """
 
     seconds: float
@@ -46,6 +67,13 @@ class MeasuredStep:
     parameters: int
     slots: int
     activations: int
+    events: tuple[StepEvent, ...] = ()
+
+    @property
+    def alone(self) -> float:
+        """Return the seconds of a step that exchanges nothing."""
+        own = sum(event.seconds for event in self.events if event.exchange is None)
+        return own if self.events else self.seconds
 
     @property
     def gradient_bytes(self) -> int:
@@ -54,7 +82,11 @@ class MeasuredStep:
 
 
 def measure(step: Any, inputs: Sequence[Any], runs: int = 10) -> MeasuredStep:
-    """Measure the kernels of a training step; nothing is changed by it."""
+    """Measure the kernels of a training step; nothing is changed by it.
+
+    A step whose model is `parallel`, in a group of this process alone, is measured with all that it
+    does for exchanges: copies into buckets and out of them, updates that wait for them.
+    """
     if not isinstance(step, Jitted):
         raise ArgumentTypeError(
             "simulate takes a training step that wf.jit made: forward, backward and the step of an "
@@ -73,6 +105,7 @@ def _analysed(
     executable: Any, kernels: Sequence[Any], times: Sequence[float], seconds: float
 ) -> MeasuredStep:
     program, states = executable.program, executable.plan.sources.states
+    events = _events(kernels, times)
     commits = {view.buffer: number for number, view in program.commits}
     writers = {buffer: i for i, kernel in enumerate(kernels) for buffer in written_buffers(kernel)}
     parameters = {b: n for b, n in commits.items() if _is_parameter(states[n])}
@@ -97,11 +130,51 @@ def _analysed(
         )
         for b, n in parameters.items()
     ]
-    return _with_memory(executable, seconds, now, sorted(gradients, key=lambda g: g.ready))
+    ordered = sorted(gradients, key=lambda g: g.ready)
+    return _with_memory(executable, seconds, now, ordered, events)
+
+
+def _events(kernels: Sequence[Any], times: Sequence[float]) -> tuple[StepEvent, ...]:
+    """Return what a rank does, exchange by exchange; nothing if there are none."""
+    begun: dict[Any, int] = {}
+    events: list[StepEvent] = []
+    rate = 0.0
+    for kernel, took in zip(kernels, times, strict=True):
+        op = _op(kernel)
+        if op is START:
+            begun[kernel.outputs[1].buffer] = number = len(begun)
+            size = _bytes(kernel.inputs[1])
+            events.append(StepEvent(took, number, kernel.attrs[0], size))
+        elif op is WAIT:
+            # Alone too it waits for the thread; what remains is to copy the result.
+            rate = rate or _copy_rate()
+            own = HANDING + _bytes(kernel.outputs[0]) / rate
+            events.append(StepEvent(min(took, own), begun[kernel.inputs[0].buffer]))
+        elif events and events[-1].exchange is None:
+            events[-1] = StepEvent(events[-1].seconds + took)
+        else:
+            events.append(StepEvent(took))
+    return tuple(events) if begun else ()
+
+
+def _copy_rate() -> float:
+    """Return how many bytes this machine copies in a second."""
+    source = np.ones(2**20, np.float32)
+    target = np.empty_like(source)
+    best = math.inf
+    for _ in range(8):
+        began = perf_counter()
+        np.copyto(target, source)
+        best = min(best, perf_counter() - began)
+    return float(source.nbytes / best)
 
 
 def _with_memory(
-    executable: Any, seconds: float, computing: float, gradients: list[Gradient]
+    executable: Any,
+    seconds: float,
+    computing: float,
+    gradients: list[Gradient],
+    events: tuple[StepEvent, ...],
 ) -> MeasuredStep:
     states = executable.plan.sources.states
     kept = {n: _bytes(slot) for n, slot in enumerate(executable.program.states)}
@@ -112,7 +185,7 @@ def _with_memory(
     inside = max(0, grads - handed_out)
     activations = max(0, int(memory.arena_bytes) - inside)
     return MeasuredStep(
-        seconds, computing, tuple(gradients), own, sum(kept.values()) - own, activations
+        seconds, computing, tuple(gradients), own, sum(kept.values()) - own, activations, events
     )
 
 
@@ -125,12 +198,20 @@ def _completed(buffer: Any, kernels: Sequence[Any], writers: dict[Any, int]) -> 
     last = writers[buffer]
     size = int(np.prod(buffer.shape))
     read = {view.buffer for view in kernels[last].views}
+    exchanged = [b for b in read if b in writers and _op(kernels[writers[b]]) is WAIT]
+    if exchanged:  # then it was complete when it began to travel
+        ticket = kernels[writers[exchanged[0]]].inputs[0].buffer
+        return writers[ticket]
     found = [
         writers[b]
         for b in read
         if b in writers and writers[b] < last and int(np.prod(b.shape)) == size
     ]
     return max(found, default=last)
+
+
+def _op(kernel: Any) -> Any:
+    return getattr(kernel, "op", None)
 
 
 def _is_parameter(state: Any) -> bool:

@@ -57,11 +57,28 @@ class Network:
         """Return the seconds in which each rank gets the parts of all, `size` bytes together."""
         return self.waits(ranks) + size * (ranks - 1) / ranks / self.bandwidth
 
+    def exchange(self, how: str, size: float, ranks: int) -> float:
+        """Return the seconds of an exchange of arrays of `size` bytes, by what becomes of them."""
+        kind = _KINDS.get(how, "all_reduce")
+        found: float = getattr(self, kind)(size, ranks)
+        return found
+
+    def latency_of(self, how: str, ranks: int) -> float:
+        """Return the seconds of an exchange that are latency, not bytes."""
+        rounds = 2 if _KINDS.get(how, "all_reduce") == "all_reduce" else 1
+        return rounds * self.waits(ranks)
+
     def waits(self, ranks: int) -> float:
         """Return the seconds of latency of a scatter or gather among ranks."""
         return math.ceil(math.log2(ranks)) * self.latency if ranks > 1 else 0.0
 
 
+_KINDS: Final = {  # of exchanges; others are sums and the like, to all
+    "scatter": "reduce_scatter",
+    "gather": "all_gather",
+    "collect": "all_gather",
+    "whole": "all_gather",
+}
 NETWORKS: Final = {
     "1gbit": Network(50e-6, 0.118e9, name="1 Gbit/s"),
     "10gbit": Network(20e-6, 1.18e9, name="10 Gbit/s"),

@@ -59,7 +59,7 @@ class Simulation:
     def _predict(self, ranks: int) -> Prediction:
         found = step_time(self.step, ranks, self.network, zero=self.zero, **self._buckets)
         memory = memory_of(self.step, ranks, self.zero)
-        efficiency = self.step.seconds / found.total
+        efficiency = self.step.alone / found.total
         held_up = _bottleneck(found, efficiency, self.limit is not None and memory > self.limit)
         return Prediction(ranks, found.total, efficiency, found.exposed, memory, held_up)
 
@@ -127,7 +127,8 @@ def simulate(
 ) -> Simulation:
     """Predict the time and memory of a training step on many ranks.
 
-    step      a training step under `wf.jit`; or what `measure` found of one
+    step      a training step under `wf.jit`, best of a model that is `parallel`, so that it does
+              all that it does on many ranks; or what `measure` found of one
     ranks     how many, or several numbers
     inputs    what the step is called with: one rank's batch
     network   "1gbit", "10gbit", "25gbit", "100gbit", "400gbit", or a `Network`

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .measured import Gradient, MeasuredStep
+from .measured import Gradient, MeasuredStep, StepEvent
 from .network import Network
 
 MIB: Final = 2**20
@@ -53,7 +53,9 @@ def step_time(
 ) -> StepTime:
     """Return the time of a step on so many ranks, each of which computes what was measured."""
     if ranks == 1:
-        return StepTime(step.seconds, 0.0, 0.0, 0.0)
+        return StepTime(step.alone, 0.0, 0.0, 0.0)
+    if step.events and zero == 0:
+        return replayed(step.events, ranks, network)
     buckets = bucketed(step.gradients, bucket, first_bucket)
     exchange = network.all_reduce if zero == 0 else network.reduce_scatter
     travel = [exchange(sum(g.size for g in b), ranks) for b in buckets]
@@ -71,6 +73,38 @@ def step_time(
     waits = network.waits(ranks) * rounds
     exposed = total - step.computing - updates
     return StepTime(total, sum(travel) + gathers, max(0.0, exposed), waits)
+
+
+def replayed(events: Sequence[StepEvent], ranks: int, network: Network) -> StepTime:
+    """Return the time of a step whose own exchanges, in its own order, take what a network takes.
+
+    One exchange follows another, as the thread that does them does; while one is on its way, the
+    processor computes slower by what the network takes of it.
+    """
+    now = free = travel = waits = exposed = 0.0
+    done: dict[int, float] = {}
+    for event in events:
+        if event.exchange is None or event.how is not None:
+            now = _computed(now, event.seconds, free, network.occupied)
+        if event.exchange is not None and event.how is not None:
+            took = network.exchange(event.how, event.size, ranks)
+            free = done[event.exchange] = max(free, now) + took
+            travel += took
+            waits += network.latency_of(event.how, ranks)
+        elif event.exchange is not None:
+            waited = max(0.0, done[event.exchange] - now)
+            exposed += waited
+            now = _computed(now + waited, event.seconds, free, network.occupied)
+    return StepTime(now, travel, exposed, waits)
+
+
+def _computed(now: float, seconds: float, free: float, occupied: float) -> float:
+    """Return when something that begins now is done; exchanges are on their way until `free`."""
+    shared = max(0.0, free - now)
+    if occupied >= 1.0:
+        return now + shared + seconds
+    slowed = seconds / (1.0 - occupied)
+    return now + slowed if slowed <= shared else now + seconds + shared * occupied
 
 
 def _updates(step: MeasuredStep) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import is_float
+from ...core.dtype import is_float, printable
 
 Array = np.ndarray[Any, Any]
 THRESHOLD, EDGE = 64, 3  # elements from which arrays are shortened, and how many of each axis stay
@@ -22,7 +22,7 @@ def shown(label: str, array: Array, *, stats: bool = False) -> str:
     head = f"{label}: {described(array)}" if label else described(array)
     if stats:
         return f"{head} {summarized(array)}"
-    text = np.array2string(_plain(array), threshold=THRESHOLD, edgeitems=EDGE, precision=6)
+    text = np.array2string(printable(array), threshold=THRESHOLD, edgeitems=EDGE, precision=6)
     return f"{head}\n{text}" if "\n" in text else f"{head} {text}"
 
 
@@ -32,7 +32,7 @@ def summarized(array: Array) -> str:
         return "is empty"
     if not is_float(array.dtype):
         return f"min {array.min()}, max {array.max()}"
-    wide = _plain(array).astype(np.float64)
+    wide = printable(array).astype(np.float64)
     good = wide[np.isfinite(wide)]
     nans, infs = int(np.isnan(wide).sum()), int(np.isinf(wide).sum())
     parts = [f"min {good.min():.6g}, mean {good.mean():.6g}, max {good.max():.6g}"] * bool(
@@ -40,8 +40,3 @@ def summarized(array: Array) -> str:
     )
     parts += [f"{nans} NaN"] * bool(nans) + [f"{infs} inf"] * bool(infs)
     return ", ".join(parts)
-
-
-def _plain(array: Array) -> Array:
-    """Return an array that NumPy can print: 16-bit floats of other packages as float32."""
-    return array.astype(np.float32) if array.dtype.kind == "V" else array

@@ -42,12 +42,14 @@ ADJOINTS = {
     "shift": "shift",
     "total": "itself",
     "collect": "mean of parts",
+    "whole": "own part",
 }
 POINTS = ("send", "receive")  # what two processes do, each its own part
 COMPUTED = ("sum", "prod", "max", "min")  # by the network itself
 REDUCTIONS = (*COMPUTED, "mean", "pairwise")
-MOVES = ("broadcast", "gather", "all_to_all", "shift", "collect", *POINTS)
-ALONG = ("gather", "scatter", "all_to_all", "collect")  # an axis  # what any dtype can do
+SUMS = ("sum", "mean", "pairwise")  # of which parts may be added up before
+MOVES = ("broadcast", "gather", "all_to_all", "shift", "collect", "whole", *POINTS)
+ALONG = ("gather", "scatter", "all_to_all", "collect", "whole")  # an axis
 LINK = TensorType((), int64)
 
 
@@ -84,6 +86,8 @@ def exchange(
             "shift": that of the process `place` before this one, in a ring;
             "total": the sum, where all processes compute one and the same loss of it;
             "collect": as "gather", where gradients are to be means over processes;
+            "whole": as "gather", where all compute the same with it: this process's part, which is
+            number `place`, has its part of the gradient;
             "send": x goes to `place`, and a zero is the receipt; "receive": what `place` sent, of
             x's shape and dtype;
             "all_to_all": parts along `axis` change places, and are joined along `place`
@@ -101,7 +105,7 @@ def _(link, x, how, group, size, axis, place, note):
     axis = normalize_axis(axis, x.ndim) if how in ALONG else 0
     if how == "all_to_all":
         place = normalize_axis(place, x.ndim)
-    elif how in ("broadcast", "reduce", *POINTS):
+    elif how in ("broadcast", "reduce", "whole", *POINTS):
         place = as_int(place, "place")
         if not 0 <= place < size:
             raise ArgumentError(f"{how}: rank must lie between 0 and {size - 1}. Received: {place}")
@@ -133,7 +137,7 @@ def result_shape(shape: tuple[Any, ...], how: str, size: int, axis: int, place: 
                 f"{how}: {size} processes must divide axis {axis} of the shape {tuple(shape)}"
             )
         sizes[axis] = sizes[axis] // size
-    joined = {"gather": axis, "collect": axis, "all_to_all": place}.get(how)
+    joined = {"gather": axis, "collect": axis, "whole": axis, "all_to_all": place}.get(how)
     if joined is not None:
         sizes[joined] = sizes[joined] * size
     return tuple(sizes)
@@ -171,6 +175,8 @@ def _differential(g, x, y, adjoint, how, where):
         return exchanged(g, "sum", group, size) * _factor(x, y, how, group, size)
     if adjoint == "itself":
         return g
+    if adjoint == "own part":
+        return F.part_of(g, group, size, place, axis)
     if adjoint == "mean of parts":
         return exchanged(g, "scatter", group, size, axis) / size
     if adjoint == "all_to_all":

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...core.batching import unfold
 from ...core.dim import may_equal
+from ...core.division import Division
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -65,6 +66,14 @@ def _(x, weight, stride, padding, dilation, groups):
 conv.eval(correlate)
 
 
+@conv.division
+def _(x, weight, stride, padding, dilation, groups):
+    space = (None,) * (x.ndim - 2)
+    if groups > 1:
+        return Division([("n", None, *space), (None, None, *space)], ("n", None, *space))
+    return Division([("n", "c", *space), ("o", "c", *space)], ("n", "o", *space), {"c": "sum"})
+
+
 @conv.vjp("x")
 def _(g, weight, x_shape, stride, padding, dilation, groups):
     return F.conv_input_grad(g, weight, x_shape[2:], stride, padding, dilation, groups)
@@ -110,6 +119,14 @@ def _(y, weight, input_size, stride, padding, dilation, groups):
 
 
 conv_input_grad.eval(correlate_input)
+
+
+@conv_input_grad.division
+def _(y, weight, input_size, stride, padding, dilation, groups):
+    space = (None,) * (y.ndim - 2)
+    if groups > 1:
+        return Division([("n", None, *space), (None, None, *space)], ("n", None, *space))
+    return Division([("n", "o", *space), ("o", "c", *space)], ("n", "c", *space), {"o": "sum"})
 
 
 @conv_input_grad.vjp("y")
@@ -164,6 +181,15 @@ def _(x, y, kernel_size, stride, padding, dilation, groups):
 
 
 conv_weight_grad.eval(correlate_weight)
+
+
+@conv_weight_grad.division
+def _(x, y, kernel_size, stride, padding, dilation, groups):
+    space = (None,) * (x.ndim - 2)
+    if groups > 1:
+        inputs = [("n", None, *space), ("n", None, *space)]
+        return Division(inputs, (None, None, *space), {"n": "sum"})
+    return Division([("n", "c", *space), ("n", "o", *space)], ("o", "c", *space), {"n": "sum"})
 
 
 @conv_weight_grad.vjp("x")
@@ -304,7 +330,9 @@ CASES: tuple[tuple[Shape, Shape, dict[str, Any]], ...] = (
 def case_output(x: Shape, weight: Shape, settings: dict[str, Any]) -> Shape:
     """Return the shape of the convolution of a case."""
     full = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1} | settings
-    stride, pairs, dilation, _ = canonical_settings(TensorType(weight, None), **full)  # type: ignore[arg-type]  # only the shape is read
+    stride, pairs, dilation, _ = canonical_settings(
+        TensorType(weight, None), **full
+    )  # only the shape is read
     return (x[0], weight[0], *window_counts(x[2:], weight[2:], stride, pairs, dilation))
 
 

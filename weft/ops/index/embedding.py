@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.batching import repeat, shifted
 from ...core.dim import surely_less
+from ...core.division import Division
 from ...core.dtype import as_dtype, int64
 from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite, general, op
@@ -68,6 +69,22 @@ def _(weight, index, padding_idx, sparse):
 @embedding.infer
 def _(weight, index, padding_idx, sparse):
     return TensorType((*index.shape, *weight.shape[1:]), weight.dtype)
+
+
+@embedding.division
+def _(weight, index, padding_idx, sparse):
+    places = tuple(("index", i) for i in range(index.ndim))
+    rest = tuple(range(1, weight.ndim))
+
+    def part(at, rows, index):
+        if at.label != "row":
+            return F.embedding(rows, index, padding_idx, sparse)
+        here, place = at.places(index, weight.shape[0])
+        here = F.reshape(here, (*here.shape, *[1] * len(rest)))
+        found = F.embedding(rows, place)
+        return F.where(here, found, F.zeros_like(found))
+
+    return Division([("row", *rest), places], (*places, *rest), {"row": "sum"}, part)
 
 
 @embedding.vjp("weight")

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.batching import shifted, with_rank
 from ...core.dim import Dim, may_equal, surely_less
+from ...core.division import Division
 from ...core.errors import ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
@@ -83,6 +84,17 @@ def _(x, index, dim):
     return _one_of_each_row(x, index, dim)
 
 
+@gather.division
+def _(x, index, dim):
+    labels = _beside(x.shape, index.shape, dim)
+    return Division([labels, labels], labels)
+
+
+def _beside(shape: Shape, index: Shape, dim: int) -> tuple[int | None, ...]:
+    """Return labels of the axes along which each row is by itself."""
+    return tuple(i if i != dim and shape[i] == index[i] else None for i in range(len(shape)))
+
+
 @gather.eval
 def _(x, index, dim):
     try:
@@ -144,6 +156,13 @@ def _(s):
 @op(general, linear=("g",), method=False, batch=shifted)
 def gather_adjoint(g: Tensor, index: Tensor, shape: Shape, dim: int) -> Tensor:
     """Return zeros of `shape` with each element of g added where `index` points along `dim`."""
+
+
+@gather_adjoint.division
+def _(g, index, shape, dim):
+    labels = _beside(shape, index.shape, dim)
+    alike = Division([labels, labels], labels)
+    return alike._replace(part=lambda at, g, index: F.gather_adjoint(g, index, at.shape, dim))
 
 
 @gather_adjoint.puts

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.batching import repeat
+from ...core.division import Division
 from ...core.op import F, composite, general, movement, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, size_of
@@ -101,6 +102,29 @@ def _(x, spec):
     return x.restrided(tuple(shape), tuple(strides), start)
 
 
+@getitem.division
+def _(x, spec):
+    labels, kept = _whole_axes(x.shape, spec)
+    return Division([labels], kept)
+
+
+def _whole_axes(shape, spec):
+    """Return labels of the axes that an index takes whole, and of those of the result."""
+    labels: list[int | None] = []
+    kept: list[int | None] = []
+    for item in explicit(spec, len(shape)):
+        if item is None:
+            kept.append(None)
+            continue
+        axis = len(labels)
+        is_slice = not isinstance(item, int)
+        whole = is_slice and slice_places(item, shape[axis]) == (0, shape[axis], 1)
+        labels.append(axis if whole else None)
+        if is_slice:
+            kept.append(labels[axis])
+    return tuple(labels), tuple(kept)
+
+
 @getitem.vjp("x")
 def _(g, x_shape, spec):
     return F.getitem_adjoint(g, x_shape, spec)
@@ -177,6 +201,12 @@ def _(types, shape, spec):
 def _(g, shape, spec):
     check_gradient(g, indexed_shape(shape, spec))
     return TensorType(shape, g.dtype)
+
+
+@getitem_adjoint.division
+def _(g, shape, spec):
+    labels, kept = _whole_axes(shape, spec)
+    return Division([kept], labels, part=lambda at, g: F.getitem_adjoint(g, at.shape, spec))
 
 
 @getitem_adjoint.vjp("g")

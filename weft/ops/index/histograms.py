@@ -119,7 +119,7 @@ class PointHistogram(NamedTuple):
     bin_edges: tuple[Tensor, ...]
 
 
-@composite()
+@composite(lists=True)
 @names_errors
 def histogramdd(
     x: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False

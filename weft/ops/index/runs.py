@@ -33,7 +33,7 @@ def _(x, axis):
     count = len(rows)
     starts = np.ones(count, bool)
     different = rows[1:] != rows[:-1]
-    starts[1:] = different.reshape(max(count - 1, 0), -1).any(axis=1) if count else False
+    starts[1:] = different.any(axis=tuple(range(1, different.ndim)))
     values = rows[starts]
     inverse = np.cumsum(starts) - 1
     lengths = np.diff(np.append(np.flatnonzero(starts), count))
@@ -60,6 +60,8 @@ def _(s):
     yield Sample(np.array([[1, 1], [1, 1], [0, 1]]), axis=0)
     yield Sample(np.array([[1, 1, 2], [3, 3, 3]]), axis=1)
     yield Sample(np.zeros(0), grad=0, label="empty")
+    yield Sample(np.zeros((0, 2)), axis=0, grad=0, label="no slices")
+    yield Sample(np.zeros((3, 0)), axis=0, grad=0, label="slices of nothing")
 
 
 @runs.error_samples

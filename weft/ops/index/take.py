@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.batching import repeat
 from ...core.dim import may_equal, surely_less
+from ...core.division import Division
 from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite, general, op
 from ...core.operands import is_number
@@ -164,6 +165,25 @@ def _(b, g, indices, shape, axis):
     if axis is None:
         return b.put([index], g.at(*places), "sum", shape=(size,))
     return b.put([*places[:lead], index, *places[last:]], g.at(*places), "sum")
+
+
+@take_adjoint.division
+def _(g, indices, shape, axis):
+    if axis is None:
+        return None
+    places = tuple(("index", i) for i in range(indices.ndim))
+    labels = (*range(axis), *places, *range(axis + 1, len(shape)))
+    result = (*range(axis), "row", *range(axis + 1, len(shape)))
+
+    def part(at, g, indices):
+        if at.label == "row":
+            from_front = F.where(indices < 0, indices + shape[axis], indices)
+            here, indices = at.places(from_front, shape[axis])
+            here = F.reshape(here, (*here.shape, *[1] * (len(shape) - axis - 1)))
+            g = F.where(here, g, F.zeros_like(g))
+        return F.take_adjoint(g, indices, at.shape, axis)
+
+    return Division([labels, places], result, dict.fromkeys(places, "sum"), part)
 
 
 @take_adjoint.infer

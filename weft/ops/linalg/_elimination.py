@@ -25,7 +25,8 @@ def lu(x: Array, pivot: bool) -> tuple[Array, Array]:
         return factored
     a, k = np.array(x, order="C"), min(x.shape[-2:])
     pivots = np.empty((*a.shape[:-2], k), np.int32)
-    flat, rows = a.reshape(-1, *a.shape[-2:]), pivots.reshape(-1, k)
+    count = math.prod(a.shape[:-2])  # not -1, which matrices without elements do not tell
+    flat, rows = a.reshape(count, *a.shape[-2:]), pivots.reshape(count, k)
     every = np.arange(len(flat))
     for j in range(k):
         chosen = np.abs(flat[:, j:, j]).argmax(axis=1) + j if pivot else np.full(len(flat), j)
@@ -44,7 +45,7 @@ def _eliminate(a: Array, j: int) -> None:
 
 def permutation(pivots: Array, rows: int) -> Array:
     """Return the order of rows that pivots, exchanges one after the other, bring about."""
-    flat = pivots.reshape(-1, pivots.shape[-1])
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows, dtype=np.int64), (len(flat), 1))
     every = np.arange(len(flat))
     for j in range(flat.shape[1]):

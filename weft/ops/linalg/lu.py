@@ -114,7 +114,7 @@ def _to_rows(x, order):
 
 @lu_factor.samples
 def _(s):
-    for shape in ((3, 3), (4, 2), (2, 4), (2, 2, 2), (1, 1), (0, 2, 2)):
+    for shape in ((3, 3), (4, 2), (2, 4), (2, 2, 2), (1, 1), (0, 2, 2), (0, 0), (2, 0, 0)):
         yield Sample(regular(s, *shape))
     yield Sample(regular(s, 3, 3) + 4 * np.eye(3), pivot=False)
     yield Sample(regular(s, 2, 3).T, label="non-contiguous")
@@ -153,6 +153,7 @@ def _(pivots, rows):
 def _(s):
     yield Sample(np.array([3, 2, 3], np.int32), 3)
     yield Sample(np.array([[2, 2], [4, 3]], np.int32), 4)
+    yield Sample(np.zeros((2, 0), np.int32), 0, label="empty")
 
 
 class Factors(NamedTuple):

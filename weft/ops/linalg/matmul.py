@@ -7,6 +7,7 @@ import numpy as np
 from ...core.batching import repeat, with_rank
 from ...core.dim import may_equal
 from ...core.dispatch import sum_to
+from ...core.division import Division, stretched
 from ...core.dtype import float32, is_half
 from ...core.errors import ShapeError
 from ...core.op import F, general, op
@@ -48,6 +49,15 @@ def _(x, y):
 def _(x, y):
     rows, columns = (x[-2] if len(x) > 1 else 1), (y[-1] if len(y) > 1 else 1)
     return size_of(broadcast(x[:-2], y[:-2])) * rows * x[-1] * columns
+
+
+@matmul.division
+def _(x, y):
+    batch = batch_shape(x, y)
+    rows, columns = ("m",) * (x.ndim > 1), ("n",) * (y.ndim > 1)
+    left = (*stretched(x.shape[:-2], batch), *rows, "k")
+    right = (*stretched(y.shape[:-2], batch), "k", *columns)
+    return Division([left, right], (*range(len(batch)), *rows, *columns), {"k": "sum"})
 
 
 @matmul.eval
@@ -198,6 +208,18 @@ def _(x, weight, bias):
 @linear.multiplications
 def _(x, weight, bias):
     return size_of(x) * weight[0]
+
+
+@linear.division
+def _(x, weight, bias):
+    lead = tuple(range(x.ndim - 1))
+    inputs = [(*lead, "k"), ("n", "k"), None if bias is None else ("n",)]
+
+    def part(at, x, weight, bias):
+        # Of parts that are added up, one has the bias.
+        return F.linear(x, weight, None if at.label == "k" and at.rank else bias)
+
+    return Division(inputs, (*lead, "n"), {"k": "sum"}, part)
 
 
 @linear.eval

@@ -111,15 +111,20 @@ def masked_var(
     unbiased: bool = True,
     keepdims: bool = False,
     *,
+    correction: float | None = None,
     dtype: Any = None,
     mask: Any = None,
 ) -> Any:
-    """Return the variance over axes of the elements where mask is True."""
+    """Return the variance over axes of the elements where mask is True.
+
+    The sum of squares is divided by the number of these less `correction`: 1, or 0 if not unbiased.
+    """
+    less = (1 if unbiased else 0) if correction is None else correction
     x, mask = _floats(*read("var", x, mask, dtype))
     count = counts(x, mask, axis, True)
     mean = F.sum(filled(x, mask, 0), axis, True) / count
     squares = F.sum(filled((x - mean) ** 2, mask, 0), axis, keepdims)
-    return squares / (counts(x, mask, axis, keepdims) - (1 if unbiased else 0))
+    return squares / (counts(x, mask, axis, keepdims) - less)
 
 
 @composite(public={"masked": ("std",)})
@@ -130,11 +135,13 @@ def masked_std(
     unbiased: bool = True,
     keepdims: bool = False,
     *,
+    correction: float | None = None,
     dtype: Any = None,
     mask: Any = None,
 ) -> Any:
     """Return the standard deviation over axes of the elements where mask is True."""
-    return F.sqrt(masked_var(x, axis, unbiased, keepdims, dtype=dtype, mask=mask))
+    options = {"correction": correction, "dtype": dtype, "mask": mask}
+    return F.sqrt(masked_var(x, axis, unbiased, keepdims, **options))
 
 
 @composite(public={"masked": ("norm",)})

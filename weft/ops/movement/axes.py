@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.batching import behind
+from ...core.division import Division
 from ...core.errors import ArgumentTypeError, AxisError, ShapeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
@@ -48,6 +49,11 @@ def _(x, axes):
 @permute.view
 def _(x, axes):
     return x.permuted(axes)
+
+
+@permute.division
+def _(x, axes):
+    return Division([tuple(range(x.ndim))], axes)
 
 
 @permute.vjp("x")

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.batching import with_rank
 from ...core.dim import may_stretch
+from ...core.division import Division, stretched
 from ...core.errors import ShapeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
@@ -59,6 +60,12 @@ def _(x, shape):
 @broadcast_to.view
 def _(x, shape):
     return x.broadcast(shape)
+
+
+@broadcast_to.division
+def _(x, shape):
+    labels, own = stretched(x.shape, shape), tuple(range(len(shape)))
+    return Division([labels], own, part=lambda at, x: F.broadcast_to(x, at.shape))
 
 
 @broadcast_to.vjp("x")

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.dim import may_equal
 from ...core.dispatch import as_sequence
+from ...core.division import Division
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
@@ -66,6 +67,14 @@ def _(tensors, axis):
             )
     joined = sum(t.shape[axis] for t in tensors)
     return TensorType((*first.shape[:axis], joined, *first.shape[axis + 1 :]), first.dtype)
+
+
+@concat.division
+def _(tensors, axis):
+    if axis is None:
+        return None
+    labels = tuple(None if i == axis else i for i in range(tensors[0].ndim))
+    return Division([labels] * len(tensors), labels)
 
 
 @concat.eval

@@ -310,11 +310,22 @@ def pad_torch(x: Any, pad: Any, mode: str = "constant", value: float | None = No
     (2, 5)
     """
     widths = _pairs_from_the_end(pad, x)
+    if mode in ("replicate", "edge"):
+        widths = [_leaving_one(*pair, n) for pair, n in zip(widths, x.shape, strict=True)]
     cut = tuple(slice(_cut(before), -_cut(after) or None) for before, after in widths)
     if any(before < 0 or after < 0 for before, after in widths):
         x = x[cut]
     kept = tuple((max(before, 0), max(after, 0)) for before, after in widths)
     return F.pad(x, kept, mode, 0 if value is None else value)
+
+
+def _leaving_one(before: int, after: int, size: Any) -> tuple[int, int]:
+    """Return widths that give as many copies of the edge, and do not cut off what is copied."""
+    if before < 0 < after and isinstance(size, int) and -before >= size:
+        return 1 - size, after + before + size - 1
+    if after < 0 < before and isinstance(size, int) and -after >= size:
+        return before + after + size - 1, 1 - size
+    return before, after
 
 
 def _pairs_from_the_end(pad: Any, x: Any) -> list[tuple[int, int]]:

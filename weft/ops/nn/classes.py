@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.batching import shifted
+from ...core.division import Division
 from ...core.dtype import is_integer
 from ...core.errors import DTypeError, IndexOutOfRange, ShapeError
 from ...core.op import F, general, op
@@ -40,6 +41,27 @@ def _(x, target, axis, ignore_index):
 @pick_class.picks
 def _(x, target, axis, ignore_index):
     return axis == len(x) - 1 and x[-1] > 0
+
+
+@pick_class.division
+def _(x, target, axis, ignore_index):
+    labels = tuple(range(x.ndim))
+    rest = (*labels[:axis], *labels[axis + 1 :])
+    classes = x.shape[axis]
+
+    def part(at, x, target):
+        target, ignored = _in_part(at, target, axis, classes, ignore_index)
+        return F.pick_class(x, target, axis=axis, ignore_index=ignored)
+
+    return Division([labels, rest], rest, {axis: "sum"}, part)
+
+
+def _in_part(at, target, axis, classes, ignore_index):
+    """Return targets as a process sees them that has some of the classes: others are ignored."""
+    if at.label != axis:
+        return target, ignore_index
+    _, place = at.places(target, classes, elsewhere=-1)
+    return F.where(target == ignore_index, -1, place), -1
 
 
 @pick_class.eval
@@ -112,6 +134,18 @@ def _(x, target, num_classes, axis, ignore_index):
 @place_class.puts
 def _(x, target, num_classes, axis, ignore_index):
     return axis == len(x) and num_classes > 0
+
+
+@place_class.division
+def _(x, target, num_classes, axis, ignore_index):
+    labels = tuple(range(x.ndim + 1))
+    rest = (*labels[:axis], *labels[axis + 1 :])
+
+    def part(at, x, target):
+        target, ignored = _in_part(at, target, axis, num_classes, ignore_index)
+        return F.place_class(x, target, at.shape[axis], axis=axis, ignore_index=ignored)
+
+    return Division([rest, rest], labels, part=part)
 
 
 @place_class.eval

@@ -46,11 +46,12 @@ def hinge_loss(
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """Return input where target is 1 and max(0, margin - input) where it is -1."""
+    """Return input where target is 1, max(0, margin - input) where it is -1, else both added."""
     fn = "hinge_embedding_loss"
     input, target = pair(fn, input, target)
     far = F.relu(check_number(fn, "margin", margin) - input)
-    return reduce_loss(fn, F.where(F.equal(target, 1), input, far), reduction)
+    near = F.where(F.equal(target, -1), 0, input)
+    return reduce_loss(fn, near + F.where(F.equal(target, 1), 0, far), reduction)
 
 
 @composite()

@@ -25,7 +25,7 @@ from ._common import (
 )
 
 
-@op(reduction, laws=("associative",))
+@op(reduction, laws=("associative",), combines="max")
 def max(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return the largest element over the given axes (all of them by default).
 
@@ -42,7 +42,7 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """
 
 
-@op(reduction, laws=("associative",))
+@op(reduction, laws=("associative",), combines="min")
 def min(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return the smallest element over the given axes (all of them by default).
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...core.op import F, op, reduction
@@ -17,7 +19,14 @@ from ._common import (
 )
 
 
-@op(reduction, promote="float", public=("wf", "special"))
+def _joined(part: Any, exchange: Any) -> Any:
+    """Return the logarithm of a sum of which each process has a part."""
+    top = exchange(part, "max")
+    top = F.where(F.isfinite(top), top, 0)  # inf - inf would be NaN
+    return F.log(exchange(F.exp(part - top), "sum")) + top
+
+
+@op(reduction, promote="float", public=("wf", "special"), combines=_joined)
 def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return log(sum(exp(x))) over the given axes, without overflow.
 

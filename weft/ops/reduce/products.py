@@ -22,7 +22,7 @@ from ._common import (
 from .sums import total_dtype
 
 
-@op(reduction, result="any")
+@op(reduction, result="any", combines="prod")
 def prod(
     x: Tensor, axis: Axes = None, keepdims: bool = False, *, dtype: DType | None = None
 ) -> Tensor:

@@ -38,7 +38,7 @@ def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
     return x * F.where(large, factor, F.ones_like(norms))
 
 
-@composite(public=("wf",))
+@composite(public=("wf",), lists=True)
 @names_errors
 @rounded_once
 def gradient(x: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:

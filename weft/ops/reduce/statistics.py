@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.dim import may_equal, surely_less
+from ...core.dtype import default_float, is_float
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.shape import Axes, as_int, normalize_axis
@@ -77,6 +78,7 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     if x.ndim > 2:
         raise ShapeError(f"cov: x must have at most 2 dimensions. Received: {tuple(x.shape)}")
     rows = F.reshape(x, (1, -1)) if x.ndim < 2 else x
+    rows = rows if is_float(rows.dtype) else F.cast(rows, default_float())
     weights = _weights(rows, fweights, aweights)
     if weights is None:
         centred = rows - F.mean(rows, 1, keepdims=True)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import Dim, may_stretch
+from ...core.division import Division
 from ...core.dtype import DType, as_dtype, int64, is_float, uint64
 from ...core.errors import ShapeError
 from ...core.op import F, composite, op, reduction
@@ -25,7 +26,7 @@ from ._common import (
 )
 
 
-@op(reduction, linear=("x",), result="any")
+@op(reduction, linear=("x",), result="any", combines="sum")
 def sum(
     x: Tensor, axis: Axes = None, keepdims: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -92,7 +93,7 @@ def total_dtype(dtype: DType) -> DType:
     return uint64 if dtype.kind == "u" else int64
 
 
-@op(reduction, linear=("x",), promote="float")
+@op(reduction, linear=("x",), promote="float", combines="mean")
 def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return the arithmetic mean over the given axes (all of them by default).
 
@@ -198,6 +199,15 @@ def _(g, x_shape):
 sum_to.lower(lambda b, x, shape: b.reduce("sum", x))
 
 
+@sum_to.division
+def _(x, shape):
+    lead = x.ndim - len(shape)
+    kept = tuple(i + lead if shape[i] == x.shape[i + lead] else None for i in range(len(shape)))
+    sums: dict[Any, Any] = {i: "sum" for i in range(x.ndim) if i not in kept}
+    labels = tuple(range(x.ndim))
+    return Division([labels], kept, sums, lambda at, x: F.sum_to(x, at.shape))
+
+
 @sum_to.batch
 def _(x, shape, examples):
     ones = (1,) * (x.ndim - 1 - len(shape))
@@ -230,7 +240,7 @@ def _check_broadcasts(shape: Shape, full: Shape) -> None:
         )
 
 
-@op(reduction)
+@op(reduction, combines="sum")
 def count_nonzero(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return the number of elements other than zero (nan counts) as int64."""
 

@@ -27,7 +27,10 @@ from .._axis_tables import Ranges, Taps, covering_ranges, ranges, taps, transpos
 from .._halves import through_float32
 from .._placed_windows import range_elements, tapped, total
 
-MODES = ("nearest", "nearest-exact", "linear", "cubic", "area")
+MODES = (
+    *("nearest", "nearest-exact", "linear", "cubic", "area"),
+    *("linear-antialias", "cubic-antialias"),
+)
 
 
 @op(general, linear=("x",), method=False, work="result", batch=shifted)
@@ -41,7 +44,8 @@ def resize_axis(
 ) -> Tensor:
     """Return x with one axis resampled to `size` elements.
 
-    mode            "nearest", "nearest-exact", "linear", "cubic" or "area" (averages)
+    mode            "nearest", "nearest-exact", "linear", "cubic" or "area" (averages);
+                    "linear-antialias", "cubic-antialias" (wider filters where sizes shrink)
     align_corners   linear and cubic: let the first and last elements coincide, not the borders
     scale           distance between outputs, in inputs; default: the ratio of the sizes
     """

@@ -36,6 +36,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:
     """Return (N, C, *spatial) resized to `size`, or by `scale_factor` (sizes rounded down).
 
@@ -45,6 +46,8 @@ def interpolate(
                              instead of the outer borders
     recompute_scale_factor   step by the ratio of the sizes, not by the given factor, where
                              rounding makes them differ
+    antialias                "bilinear", "bicubic": widen the filter where the image shrinks, so
+                             that every element counts
 
     Coordinates are computed in double precision, so "nearest" never depends on the dtype of x.
 
@@ -54,7 +57,7 @@ def interpolate(
     tensor([[[0., 1., 3., 4.]]])
     """
     with named("interpolate", "resize_axis"):
-        kind = _checked_mode(x, mode, align_corners)
+        kind = _checked_mode(x, mode, align_corners) + _suffix(mode, antialias)
         sizes, steps = _sizes_and_steps(x.shape[2:], size, scale_factor)
         if recompute_scale_factor or align_corners or kind == "area":
             steps = (None,) * len(sizes)
@@ -81,6 +84,12 @@ def _checked_mode(x: Any, mode: Any, align_corners: Any) -> str:
             f"Received: align_corners={align_corners!r}, mode={mode!r}"
         )
     return kind
+
+
+def _suffix(mode: str, antialias: Any) -> str:
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ArgumentError(f"antialias applies to bilinear and bicubic only. Received: {mode!r}")
+    return "-antialias" if antialias else ""
 
 
 def _sizes_and_steps(

@@ -9,11 +9,13 @@ import numpy as np
 from ...core import dtype as dt
 from ...core import tensor as core
 from ...core.op import F
+from ...ops.creation import full
 from .. import return_types
 from ..adoption import adopt
 from ..calls import write_out
 from ..deferred import weft_function
 from ..names import names
+from .reducing import FUNCTIONS as REDUCING
 from .table import FUNCTIONS as SAME
 from .without_dims import axis_of, with_one_dim
 
@@ -79,7 +81,7 @@ def _quantiles(name: str) -> Any:
         out: Any = None,
     ) -> Any:
         axis = axis_of(input, dim)
-        levels = q.tolist() if isinstance(q, core.Tensor) else q
+        levels = q.tolist() if isinstance(q, core.Tensor) and not q.requires_grad else q
         found = compute(input, levels, axis, keepdim, method=interpolation)
         return _given(adopt(found), out)
 
@@ -89,6 +91,9 @@ def _quantiles(name: str) -> Any:
 
 def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Return the lower of the middle elements of those that are not NaN."""
+    if not dt.is_float(input.dtype):  # among which there is no NaN
+        found = REDUCING["median"](input, dim, keepdim)
+        return _given(found if dim is None else return_types.PAIRS["nanmedian"](*found), out)
     axis = axis_of(input, dim)
     values = _weft("nanquantile")(input, 0.5, axis, keepdim, method="lower")
     if dim is None:
@@ -190,8 +195,60 @@ def _summed_where_one(a: Any, b: Any, left: list[int], right: list[int]) -> tupl
     return a, b
 
 
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+    """Return the tensor with one number at indices along a dimension."""
+    if input.ndim:
+        return SAME["index_fill"](input, dim, index, value)
+    i = F.reshape(index, (-1,))
+    return adopt(F.reshape(SAME["index_fill"](F.reshape(input, (1,)), dim, i, value), ()))
+
+
+def einsum(*args: Any) -> Any:
+    """Return a sum of products, each dimension named by a letter; `...` may be summed too."""
+    equation = args[0]
+    if not isinstance(equation, str) or "->" not in equation:
+        return SAME["einsum"](*args)
+    left, right = equation.split("->")
+    if "..." not in left or "..." in right:
+        return SAME["einsum"](*args)
+    found = SAME["einsum"](f"{left}->...{right.strip()}", *args[1:])
+    extra = found.ndim - len(right.replace(" ", ""))
+    return adopt(F.sum(found, tuple(range(extra)))) if extra else found
+
+
+def scatter(
+    input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
+) -> Any:
+    """Return the tensor with values written, added or multiplied where indices point."""
+    given = value if src is None else src
+    if reduce is None:
+        return SAME["scatter"](input, dim, index, given)
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if not isinstance(given, core.Tensor):
+        given = full(tuple(index.shape), input.dtype.type(given), dtype=input.dtype)
+    return SAME["scatter_reduce"](input, dim, index, given, _REDUCTIONS[reduce])
+
+
+_REDUCTIONS = {"add": "sum", "multiply": "prod"}
+
+
+def _with_whole_factors(name: str) -> Any:
+    """Return a product that is added: of whole numbers, by factors without their fractions."""
+    compute = SAME[name]
+
+    def add(input: Any, *args: Any, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+        if not dt.is_float(input.dtype):
+            beta, alpha = int(beta), int(alpha)
+        return _given(compute(input, *args, beta=beta, alpha=alpha), out)
+
+    add.__name__ = name
+    add.__doc__ = compute.__doc__
+    return add
+
+
 ONE_DIM = names("""
-    cumsum cumprod logcumsumexp argsort index_fill index_copy index_select index_add scatter
+    cumsum cumprod logcumsumexp argsort index_copy index_select index_add
     scatter_add scatter_reduce index_reduce
 """)
 FUNCTIONS: dict[str, Any] = {
@@ -210,5 +267,9 @@ FUNCTIONS: dict[str, Any] = {
     "gather": gather,
     "fill": fill,
     "arange": arange,
+    "index_fill": index_fill,
+    "scatter": with_one_dim(scatter),
+    **{name: _with_whole_factors(name) for name in names("addmv addmm addbmm baddbmm")},
+    "einsum": einsum,
     **{name: _several(name) for name in names("atleast_1d atleast_2d atleast_3d")},
 }

@@ -13,6 +13,7 @@ from ..adoption import adopt
 from ..calls import write_out
 from ..deferred import weft_function
 from ..devices import usable_device
+from ..dtypes import named
 from ..sizes import sizes_of
 from ..tensor import wrap
 
@@ -131,21 +132,55 @@ def arange(*args: Any, out: Any = None, **options: Any) -> Any:
     """Return numbers from a start to an end, which is left out."""
     bounds = [options.pop(n) for n in ("start", "end", "step") if n in options]
     numbers = [x.item() if isinstance(x, core.Tensor) else x for x in (*args, *bounds)]
+    numbers = _cut(options.get("dtype"), *numbers)
     return _made(ranges.arange, *numbers, out=out, **options)
+
+
+def _cut(dtype: Any, *numbers: Any) -> list[Any]:
+    """Return numbers as PyTorch takes them for a dtype: for whole ones without fractions."""
+    if dtype is None or not dt.is_integer(dt.as_dtype(dtype)):
+        return list(numbers)
+    return [int(x) if isinstance(x, float) else x for x in numbers]
 
 
 def linspace(start: Any, end: Any, steps: int = 100, *, out: Any = None, **options: Any) -> Any:
     """Return numbers at equal distances from a start to an end."""
     options.setdefault("dtype", None)
-    options["dtype"] = options["dtype"] or dt.default_float()
+    wanted = options["dtype"] = options["dtype"] or dt.default_float()
+    if dt.is_integer(dt.as_dtype(wanted)):
+        first, last = _cut(wanted, _number(start), _number(end))
+        steps = int(_number(steps))
+        return _whole(_spaced(first, last, steps, np.float64), out, options)
     return _made(ranges.linspace, start, end, steps, out=out, **options)
+
+
+def _number(x: Any) -> Any:
+    return x.item() if isinstance(x, core.Tensor) else x
+
+
+def _spaced(first: int, last: int, count: int, real: Any) -> Any:
+    """Return numbers between two, counted from the nearer of these by steps of a precision."""
+    step = real(last - first) / real(max(count - 1, 1))
+    places = np.arange(count)
+    near = places < max(count // 2, 1)
+    return np.where(near, first + step * places, last - step * (count - 1 - places))
+
+
+def _whole(numbers: Any, out: Any, options: dict[str, Any]) -> Any:
+    """Return numbers without their fractions."""
+    made = tensor(numbers.astype(dt.as_dtype(options["dtype"])))
+    return made if out is None else write_out(made, out)
 
 
 def logspace(
     start: Any, end: Any, steps: int = 100, base: float = 10.0, *, out: Any = None, **options: Any
 ) -> Any:
     """Return powers of a base whose exponents are at equal distances."""
-    options["dtype"] = options.get("dtype") or dt.default_float()
+    wanted = options["dtype"] = options.get("dtype") or dt.default_float()
+    if dt.is_integer(dt.as_dtype(wanted)):
+        first, last = _cut(wanted, _number(start), _number(end))
+        powers = _spaced(first, last, int(_number(steps)), np.float32)
+        return _whole(float(base) ** powers, out, options)
     return _made(ranges.logspace, start, end, steps, base=base, out=out, **options)
 
 
@@ -172,7 +207,7 @@ def _indices(name: str, row: int, col: int, offset: int, options: dict[str, Any]
 
 def get_default_dtype() -> Any:
     """Return the dtype that Python floats become."""
-    return dt.default_float()
+    return named(dt.default_float())
 
 
 def set_default_dtype(d: Any) -> None:

@@ -108,7 +108,8 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     made: Any = weft_function("gradient")
     if made is None:
         raise NotImplementedError("gradient is not there yet; use torch.diff")
-    return adopt(made(input, spacing=spacing, dim=dim, edge_order=edge_order))
+    step = 1 if spacing is None else spacing
+    return adopt(made(input, spacing=step, dim=dim, edge_order=edge_order))
 
 
 def frexp(input: Any, *, out: Any = None) -> Any:

@@ -118,7 +118,7 @@ def unique(
     parts = [values]
     parts += [inverse.reshape(shape)] if return_inverse else []
     parts += [counts] if return_counts else []
-    made = tuple(adopt(core.wrap(np.ascontiguousarray(p))) for p in parts)
+    made = tuple(adopt(core.wrap(np.array(p, order="C"))) for p in parts)
     return made if len(made) > 1 else made[0]
 
 

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ...core.imports import lazy_attributes
 from ..absent import absent
-from . import functional, init, module, utils
+from . import functional, init, module
 from .layers import CLASSES
 from .module import Module
 from .parameter import Buffer, Parameter
 
+if TYPE_CHECKING:
+    from . import parallel, utils
+    from .parallel import DataParallel
+
 globals().update(CLASSES)
-__all__ = ["Buffer", "Module", "Parameter", "functional", "init", "utils"]
+__all__ = [
+    "Buffer",
+    "DataParallel",
+    "Module",
+    "Parameter",
+    "functional",
+    "init",
+    "parallel",
+    "utils",
+]
 modules = module
 
 _REASONS = {
-    "DataParallel": "there is one device; leave it out, or use wf.distributed.Parallel",
     "SyncBatchNorm": "use wf.distributed.SyncBatchNorm, or BatchNorm2d in one process",
     "CrossMapLRN2d": "use LocalResponseNorm",
 }
-__getattr__ = absent(globals(), _REASONS)
+__getattr__ = lazy_attributes(
+    globals(),
+    {"weft.torch.nn.parallel": ("DataParallel",)},
+    ("parallel", "utils"),
+    otherwise=absent(globals(), _REASONS),
+)

@@ -17,6 +17,9 @@ from ..functions.table import functions_named
 from ..legacy import by_name
 from ..names import names
 from ..view_functions import wrapped_dim
+from .functional_adapted import ADAPTED, AROUND
+from .functional_composed import COMPOSED
+from .tables import TABLES
 
 NAMESPACE = "nn.functional"
 
@@ -27,8 +30,8 @@ _SAME = names("""
     cosine_similarity ctc_loss fold fractional_max_pool2d fractional_max_pool3d gaussian_nll_loss
     gelu glu grid_sample group_norm hardshrink instance_norm
     layer_norm linear local_response_norm logsigmoid lp_pool1d lp_pool2d lp_pool3d max_pool1d
-    max_pool2d max_pool3d max_unpool1d max_unpool2d max_unpool3d multi_head_attention_forward
-    normalize pad pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu rms_norm
+    max_pool2d max_pool3d max_unpool1d max_unpool2d max_unpool3d normalize
+    pad pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu rms_norm
     scaled_dot_product_attention sigmoid softplus softshrink softsign tanh tanhshrink
     triplet_margin_with_distance_loss unfold
 """)
@@ -147,57 +150,6 @@ def _implied(ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def embedding(
-    input: Any,
-    weight: Any,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Any:
-    """Return the rows of a table that indices name."""
-    _refuse("embedding", max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq)
-    return adopt(_weft("embedding")(input, weight, padding_idx, sparse=sparse))
-
-
-def embedding_bag(  # noqa: PLR0913, PLR0917  (PyTorch's arguments)
-    input: Any,
-    weight: Any,
-    offsets: Any = None,
-    max_norm: float | None = None,
-    norm_type: float = 2,
-    scale_grad_by_freq: bool = False,
-    mode: str = "mean",
-    sparse: bool = False,
-    per_sample_weights: Any = None,
-    include_last_offset: bool = False,
-    padding_idx: int | None = None,
-) -> Any:
-    """Return sums, means or maxima of rows of a table, of bags of indices."""
-    _refuse("embedding_bag", max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq)
-    return adopt(
-        _weft("embedding_bag")(
-            input,
-            weight,
-            offsets,
-            mode=mode,
-            per_sample_weights=per_sample_weights,
-            include_last_offset=include_last_offset,
-            padding_idx=padding_idx,
-            sparse=sparse,
-        )
-    )
-
-
-def _refuse(name: str, **options: Any) -> None:
-    for option, value in options.items():
-        if value:
-            raise NotImplementedError(
-                f"{name}: {option}={value!r} is there in torch.nn.Embedding only"
-            )
-
-
 def prelu(input: Any, weight: Any) -> Any:
     """Return positive elements, and others times a weight: one, or one for each channel."""
     flat = F.reshape(weight, (-1,))
@@ -242,9 +194,7 @@ def interpolate(
     antialias: bool = False,
 ) -> Any:
     """Return images at another size."""
-    if antialias:
-        raise NotImplementedError("interpolate: antialias=True is not there")
-    options = {"recompute_scale_factor": recompute_scale_factor} if recompute_scale_factor else {}
+    options = {"recompute_scale_factor": recompute_scale_factor, "antialias": antialias}
     return adopt(_weft("interpolate")(input, size, scale_factor, mode, align_corners, **options))
 
 
@@ -301,10 +251,11 @@ FUNCTIONS: dict[str, Any] = {
     **{n: _loss(n, tuple(order.split())) for n, order in _LOSSES.items()},
     **{n: _softmax(n) for n in ("softmax", "log_softmax", "softmin")},
     **{f"{n}_with_indices": _indexed(n) for n in _POOLS},
+    **ADAPTED,
+    **COMPOSED,
+    **TABLES,
     "prelu": prelu,
     "gaussian_nll_loss": gaussian_nll_loss,
-    "embedding": embedding,
-    "embedding_bag": embedding_bag,
     "one_hot": one_hot,
     "interpolate": interpolate,
     "upsample": upsample,
@@ -312,6 +263,7 @@ FUNCTIONS: dict[str, Any] = {
     "upsample_bilinear": upsample_bilinear,
     "gumbel_softmax": gumbel_softmax,
 }
+FUNCTIONS |= {name: around(FUNCTIONS[name]) for name, around in AROUND.items()}
 FUNCTIONS |= {
     f"{n}_": _adopted_in_place(n)
     for n in ("celu", "elu", "hardtanh", "leaky_relu", "relu", "rrelu", "selu", "threshold")

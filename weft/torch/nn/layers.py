@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import nn as core_nn
-from ...capture.objects import LAYERS as OPAQUE
 from ...core import tensor as core
+from ...core.recordings import LAYERS as OPAQUE
 from ..adoption import adopt
 from ..devices import usable_device
 from ..legacy import by_name

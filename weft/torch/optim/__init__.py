@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import optim as core_optim
-from ...capture.objects import OPTIMIZERS as KEPT
+from ...core.recordings import OPTIMIZERS as KEPT
 from ..absent import absent
 from ..legacy import UNUSED
 from ..names import description, names
@@ -13,7 +13,8 @@ from . import lr_scheduler, swa_utils
 
 Optimizer = core_optim.Optimizer
 NAMES = names("""
-    Adadelta Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop SGD SparseAdam
+    ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS Muon NAdam RAdam RMSprop Rprop SGD
+    SparseAdam
 """)
 
 
@@ -55,10 +56,4 @@ globals().update(CLASSES)
 KEPT.append(__name__)
 __all__ = ["Optimizer", "lr_scheduler", "swa_utils"]
 
-_REASONS = {
-    "ASGD": "use SGD with torch.optim.swa_utils.AveragedModel",
-    "Rprop": "use LBFGS, or SGD with momentum",
-    "Adafactor": "use Adam",
-    "Muon": "use AdamW",
-}
-__getattr__ = absent(globals(), _REASONS)
+__getattr__ = absent(globals(), {})

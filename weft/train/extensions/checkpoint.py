@@ -62,9 +62,10 @@ class Checkpoint(Extension):
     def __call__(self, trainer: Trainer) -> None:
         """Save."""
         self._saved_at = trainer.iteration
-        self.manager(trainer).save(
-            trainer.iteration, trainer.state_dict(), scalars_of(trainer.observation)
-        )
+        if getattr(trainer.updater, "writes", True):
+            self.manager(trainer).save(
+                trainer.iteration, trainer.state_dict(), scalars_of(trainer.observation)
+            )
 
     def finish(self, trainer: Trainer) -> None:
         """Save the end of the run if that has not been done."""
@@ -75,5 +76,11 @@ class Checkpoint(Extension):
         """Return the state in a checkpoint: of a path, or the latest good one for "auto"."""
         manager = self.manager(trainer)
         path = manager.latest() if source == "auto" else Path(source)
-        state: Mapping[str, Any] | None = None if path is None else manager.load(path)
+        if path is None:
+            return None
+        state: Mapping[str, Any]
+        if isinstance(manager, DistributedCheckpointManager):  # of what is spread, its own part
+            state = manager.load(path, like=trainer.state_dict())
+        else:
+            state = manager.load(path)
         return state

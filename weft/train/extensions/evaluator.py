@@ -7,11 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ArgumentError, ArgumentTypeError
+from ...distributed import ProcessGroup
 from ..captured import Compile, checked_compile
 from ..extension import PRIORITY_WRITER, Extension
 from ..metrics import Mean, Metric, named_metrics
 from ..objective import Objective, Outcome, evaluating, size_of
-from ..parallel import mean_of_processes
+from ..parallel import group_of
+from ..sharing import merge_all, shared_batches
 from ..triggers import as_trigger
 
 if TYPE_CHECKING:
@@ -28,12 +30,14 @@ def evaluate(
     model: Any = None,
     max_batches: int | None = None,
     compile: Compile = "auto",
+    group: ProcessGroup | None = None,
 ) -> dict[str, Any]:
     """Return the mean loss per sample and the metrics of a model over a loader.
 
     It runs in evaluation mode without gradients; modes and random numbers come back as they were.
     `compile` says whether an Objective runs as compiled programs: "auto", True or False; any other
-    function of a batch runs as it is.
+    function of a batch runs as it is. The processes of a `group` share the batches, and all of
+    them have the result.
 
     >>> import weft as wf
     >>> objective = Objective(lambda x: x * 2.0, lambda output, target: (output - target).sum())
@@ -47,10 +51,11 @@ def evaluate(
     for metric in metrics.values():
         metric.reset()
     with evaluating(getattr(objective, "model", None) if model is None else model):
-        for count, batch in enumerate(loader):
-            if max_batches is not None and count >= max_batches:
-                break
-            _take(run(batch), size_of(batch), means, metrics)
+        for batch, counts in shared_batches(loader, group, max_batches):
+            outcome = run(batch)
+            if counts:
+                _take(outcome, size_of(batch), means, metrics)
+    merge_all(group, means, metrics)
     if not means and not metrics:
         raise ArgumentError("there is nothing to evaluate: the loader gave no batches")
     return {
@@ -78,6 +83,8 @@ class Evaluator(Extension):
     objective     how to compute output and loss (default: as in training)
     average       an Average extension whose weights are evaluated
     max_batches   evaluate only so many
+    shard         whether processes that train together share the batches, which they do exactly;
+                  if not, each evaluates all of them
     """
 
     trigger = (1, "epoch")
@@ -92,6 +99,7 @@ class Evaluator(Extension):
         objective: Objective | None = None,
         average: Any = None,
         max_batches: int | None = None,
+        shard: bool = True,
     ) -> None:
         if not isinstance(loader, Iterable) or iter(loader) is loader:
             raise ArgumentTypeError(
@@ -104,6 +112,7 @@ class Evaluator(Extension):
         self.objective = objective
         self.average = average
         self.max_batches = max_batches
+        self.shard = shard
 
     def __call__(self, trainer: Trainer) -> None:
         """Evaluate and report."""
@@ -116,6 +125,7 @@ class Evaluator(Extension):
                 self.metrics,
                 max_batches=self.max_batches,
                 compile=trainer.updater.compile,
+                group=group_of(trainer.updater) if self.shard else None,
             )
         for name, value in results.items():
             trainer.observation[f"{self.prefix}/{name}"] = value
@@ -141,13 +151,10 @@ class TrainingMetrics(Extension):
             for metric in self.metrics.values():
                 metric.update(outcome.output, outcome.target)
         if self.report(trainer):
-            found = {name: metric.compute() for name, metric in self.metrics.items()}
-            for metric in self.metrics.values():
+            merge_all(group_of(trainer.updater), {}, self.metrics)
+            for name, metric in self.metrics.items():
+                trainer.observation[f"{self.prefix}/{name}"] = metric.compute()
                 metric.reset()
-            numbers = {name: value for name, value in found.items() if isinstance(value, float)}
-            handle = getattr(trainer.updater, "parallel", None)
-            for name, value in {**found, **mean_of_processes(handle, numbers)}.items():
-                trainer.observation[f"{self.prefix}/{name}"] = value
 
     def state_dict(self) -> dict[str, Any]:
         """Return what the metrics have gathered."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,11 @@ class Accuracy(Metric):
     def compute(self) -> float:
         """Return the share of correct samples."""
         return self.correct / self.count if self.count else float("nan")
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Add the counts of others."""
+        self.correct += int(state["correct"])
+        self.count += int(state["count"])
 
 
 class TopKAccuracy(Accuracy):
@@ -147,6 +153,12 @@ class ConfusionMatrix(Metric):
         missing = most + 1 - len(self.counts)
         if missing > 0:
             self.counts = np.pad(self.counts, (0, missing))
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Add the counts of others."""
+        counts = np.asarray(state["counts"])
+        self._make_room(0, len(counts) - 1)
+        self.counts[: len(counts), : len(counts)] += counts
 
     def compute(self) -> Any:
         """Return the matrix; shares of nothing are 0."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.errors import ArgumentTypeError, ShapeError
+from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..saved import Saved
 from .inputs import Array, as_array
 
@@ -34,6 +34,17 @@ class Metric(Saved, ABC):
     @abstractmethod
     def compute(self) -> Any:
         """Return the value over all batches since the last reset; NaN if there were none."""
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Take in what another such metric has gathered, by its `state_dict`: of other batches.
+
+        Processes that share an evaluation need it.
+        """
+        raise ArgumentError(
+            f"the metric {self.name or type(self).__name__!r} does not say how what several "
+            "processes have gathered comes together: define merge(state), or let each process "
+            "evaluate everything by Evaluator(..., shard=False)"
+        )
 
     def __call__(self, output: Any, target: Any) -> Any:
         """Return the value for one batch alone; what was gathered stays as it is."""
@@ -64,6 +75,11 @@ class Averaged(Metric):
     def compute(self) -> float:
         """Return the mean."""
         return self.total / self.count if self.count else float("nan")
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Add the total and the count of others."""
+        self.total += float(state["total"])
+        self.count += int(state["count"])
 
 
 class Mean(Averaged):

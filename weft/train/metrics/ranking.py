@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,14 @@ class AUC(Metric):
         areas = self._exact_areas() if self.bins is None else self._binned_areas()
         known = [area for area in areas if not np.isnan(area)]
         return float(np.mean(known)) if known else float("nan")
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Add the scores, or the counts, of others."""
+        scores, histogram = np.asarray(state["scores"]), np.asarray(state["histogram"])
+        if len(scores):
+            self._parts.append((scores, np.asarray(state["labels"])))
+        if len(histogram):
+            self.histogram = histogram + (self.histogram if len(self.histogram) else 0)
 
     # -- exact ---------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -100,12 +101,22 @@ class R2(Metric):
             return
         x, y = (a.reshape(len(a), -1) if a.ndim > 1 else a.reshape(-1, 1) for a in (x, y))
         mean = y.mean(axis=0)
-        total = self.count + len(y)
+        spread, residual = ((y - mean) ** 2).sum(axis=0), ((x - y) ** 2).sum(axis=0)
+        self._add(len(y), mean, spread, residual)
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Take in the moments of others."""
+        if state["count"]:
+            arrays = [np.asarray(state[name]) for name in ("mean", "spread", "residual")]
+            self._add(int(state["count"]), *arrays)
+
+    def _add(self, count: int, mean: Array, spread: Array, residual: Array) -> None:
+        """Take in the moments of some samples (Chan, Golub and LeVeque 1983)."""
+        total = self.count + count
         shift = mean - self.mean
-        self.spread = self.spread + ((y - mean) ** 2).sum(axis=0)
-        self.spread = self.spread + shift**2 * (self.count * len(y) / total)
-        self.mean = self.mean + shift * (len(y) / total)
-        self.residual = self.residual + ((x - y) ** 2).sum(axis=0)
+        self.spread = self.spread + spread + shift**2 * (self.count * count / total)
+        self.mean = self.mean + shift * (count / total)
+        self.residual = self.residual + residual
         self.count = total
 
     def compute(self) -> float:

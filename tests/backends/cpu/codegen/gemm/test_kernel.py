@@ -169,9 +169,19 @@ LARGE = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
-@pytest.mark.parametrize("size", LARGE, ids=str)
+LAYOUTS_OF_TWO = ("NN", "NT", "TN", "TT")
+
+
+def large_products():
+    """Yield sizes and layouts in either dtype, half of them in long runs only: each is compiled."""
+    for i, size in enumerate(LARGE):
+        for j, layout in enumerate(LAYOUTS_OF_TWO):
+            for k, dtype in enumerate(("float32", "float64")):
+                marks = pytest.mark.long if (i + j + k) % 2 else ()
+                yield pytest.param(size, layout, dtype, marks=marks, id=f"{size}-{layout}-{dtype}")
+
+
+@pytest.mark.parametrize(("size", "layout", "dtype"), list(large_products()))
 def test_large_products(size, layout, dtype):
     m, n, k = size
     kinds = {"N": "rows", "T": "columns"}
