@@ -19,11 +19,11 @@ from steps import loop, weft_net
 
 import weft as wf
 from weft.backends.c_source.dialect import cuda
-from weft.backends.c_source.kernels import write_kernel
+from weft.backends.c_source.kernels import has_code, write_kernel
 from weft.backends.c_source.launch import Launch, program_source
 from weft.backends.cuda.nvrtc import compile_source
 from weft.backends.cuda.resources import kernel_resources
-from weft.lower.kernels import CallKernel, Control, walk
+from weft.lower.kernels import walk
 from weft.lower.program import KernelProgram
 
 DEPRECATED = "nvrtc: warning: Architectures prior to"  # what NVRTC says of an architecture itself
@@ -46,7 +46,7 @@ def step_program(workload: Workload) -> KernelProgram:
 
 def launches_of(program: KernelProgram) -> tuple[int, list[Launch]]:
     """Return how many kernels a program has for a device, and what they are launched as."""
-    kernels = [k for k in walk(program.kernels) if not isinstance(k, Control | CallKernel)]
+    kernels = [k for k in walk(program.kernels) if has_code(k)]
     return len(kernels), [launch for k in kernels for launch in write_kernel(k, cuda())]
 
 

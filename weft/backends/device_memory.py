@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -61,7 +62,10 @@ class DevicePool:
 
     def allocate(self, shape: Shape, dtype: DType) -> DeviceBlock:
         """Return memory, whatever is in it: some that was freed, if there is such."""
-        key = (tuple(shape), dtype)
+        return self.allocated((tuple(shape), dtype))
+
+    def allocated(self, key: Key) -> DeviceBlock:
+        """Return memory of a shape and dtype."""
         free = self._free.get(key)
         try:
             memory = free.pop() if free else None
@@ -157,6 +161,7 @@ class DevicePool:
             raise DeviceError(f"{value!r} is not on {str(self.name)!r}")
 
 
+@lru_cache(maxsize=4096)
 def _bytes_of(key: Key) -> int:
     shape, dtype = key
     return prod(shape) * int(dtype.itemsize)

@@ -44,6 +44,18 @@ class Execution:
             for b in program.buffers
             if b.kind == "constant" and b is not flag
         }
+        # What every run asks for, found once: a run of small kernels takes no longer than this.
+        self._fed = [b for b in program.buffers if b.kind == "feed"]
+        self._states = [b for b in program.buffers if b.kind == "state"]
+        given = {b.number for b in program.buffers if b.kind in ("constant", "feed", "state")}
+        made = {v.buffer.number: v.buffer for v in program.outputs if v.buffer.kind == "arena"}
+        self._made = [
+            (number, (tuple(b.shape), b.dtype)) for number, b in made.items() if number not in given
+        ]
+        self._clear: list[DeviceBlock] = []  # words in which no wrong index was reported yet
+        # An object has a size that only a run tells: it is read from the host.
+        outputs = program.outputs
+        self._wholes = {v: v.buffer.kind != "object" and v.whole for v in outputs}
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """Run on values of the shapes it was compiled for; return the fetches.
@@ -61,16 +73,14 @@ class Execution:
 
     def compute(self, blocks: Blocks) -> RunResults:
         """Run the kernels on memory of what comes from outside; return where results are."""
-        program = self.program
-        for view in program.outputs:
-            buffer = view.buffer
-            if buffer.kind == "arena" and buffer.number not in blocks:
-                blocks[buffer.number] = self.memory.allocate(buffer.shape, buffer.dtype)
+        for number, key in self._made:
+            blocks[number] = self.memory.allocated(key)
         memories: Memories = {number: block.memory for number, block in blocks.items()}
         self.backend.run(self._code, memories)
         self.memory.counts["programs"] += 1
-        self._check_indices(memories)
-        return RunResults(self.memory, blocks, memories)
+        if self.program.flag is not None:
+            self._check_indices(blocks[self.program.flag.buffer.number])
+        return RunResults(self.memory, blocks, memories, self._wholes)
 
     @property
     def direct(self) -> None:
@@ -88,9 +98,14 @@ class Execution:
         arena = [b.nbytes for b in self.program.used_buffers if b.kind == "arena"]
         return {
             "kernels": dict(Counter(kinds)),
-            "library": [k.op.name for k in kernels if isinstance(k, CallKernel)],
+            "library": self.on_host,
             "arena_bytes": sum(arena),
         }
+
+    @property
+    def on_host(self) -> list[str]:
+        """Return the operators whose own kernels are called, since there is no other."""
+        return [k.op.name for k in walk(self.program.kernels) if isinstance(k, CallKernel)]
 
     def __repr__(self) -> str:
         kinds = self.stats()["kernels"].items()
@@ -102,22 +117,26 @@ class Execution:
     def placed(self, feeds: Sequence[Any]) -> Blocks:
         """Return the constants and what is fed, in the memory of the device."""
         blocks = dict(self._constants)
-        for buffer in self.program.buffers:
-            if buffer.kind == "feed":
-                blocks[buffer.number] = self._here(feeds[buffer.slot], buffer)
+        for buffer in self._fed:
+            blocks[buffer.number] = self._here(feeds[buffer.slot], buffer)
         flag = self.program.flag
         if flag is not None:
-            zeros = np.zeros(flag.buffer.shape, np.int64)
-            blocks[flag.buffer.number] = self.memory.copied(zeros)
+            blocks[flag.buffer.number] = self._clear_flag(flag.buffer)
         return blocks
+
+    def _clear_flag(self, buffer: Buffer) -> DeviceBlock:
+        """Return a word that is zero: that of an earlier run, unless another one has it now."""
+        try:
+            return self._clear.pop()
+        except IndexError:
+            return self.memory.copied(np.zeros(buffer.shape, np.int64))
 
     def _brought(self, feeds: Sequence[Any]) -> tuple[Blocks, dict[int, Any]]:
         """Return memory of all that comes from outside, and the states as they were read."""
         blocks, states = self.placed(feeds), dict[int, Any]()
-        for buffer in self.program.buffers:
-            if buffer.kind == "state":
-                states[buffer.slot] = read = self.sources.states[buffer.slot].read()
-                blocks[buffer.number] = self._here(read, buffer)
+        for buffer in self._states:
+            states[buffer.slot] = read = self.sources.states[buffer.slot].read()
+            blocks[buffer.number] = self._here(read, buffer)
         return blocks, states
 
     def _here(self, value: Any, buffer: Buffer) -> DeviceBlock:
@@ -134,25 +153,28 @@ class Execution:
         stays = self.memory.own and (is_slot or before.__class__ is DeviceArray)
         state.write(value if stays else value.to_host())  # type: ignore[arg-type]  # or a DeviceArray
 
-    def _check_indices(self, memories: Memories) -> None:
-        flag = self.program.flag
-        if flag is not None:
-            self.backend.synchronize()
-            self.memory.counts["flags read"] += 1
-            if self.backend.copy_out(memories[flag.buffer.number]).any():
-                raise IndexOutOfRange("an index is out of range")
+    def _check_indices(self, flag: DeviceBlock) -> None:
+        """Wait, and raise if an index was out of range."""
+        self.backend.synchronize()
+        self.memory.counts["flags read"] += 1
+        if self.backend.copy_out(flag.memory).any():
+            raise IndexOutOfRange("an index is out of range")
+        self._clear.append(flag)
 
 
 class RunResults:
     """The results of a run, by views of the program's buffers."""
 
-    def __init__(self, memory: DevicePool, blocks: Blocks, memories: Memories) -> None:
+    def __init__(
+        self, memory: DevicePool, blocks: Blocks, memories: Memories, wholes: dict[View, bool]
+    ) -> None:
         self._memory, self._blocks, self._memories = memory, blocks, memories
+        self._wholes = wholes  # whether a view shows all of its buffer
 
     def __call__(self, view: View) -> DeviceArray:
         """Return what a view shows as a value of its own."""
         block = self._blocks.get(view.buffer.number)
-        if block is None or not view.whole:
+        if block is None or not self._wholes[view]:
             return self._by_the_host(view)
         block.memory = self._memories[view.buffer.number]  # a back end may have put other there
         return self._memory.value(block, view.shape)

@@ -2,6 +2,7 @@
 
 program       what a session would run, for given fetches and feeds
 specialise    unknown sizes become numbers, or words that every run is told
+expand        for devices, operators in those that they have kernels for
 ON_GRAPHS     fold, share, simplify, stabilise, take reductions apart, split scans, multiply tables
 lower         kernels over buffers
 ON_PROGRAMS   what products compute, memory to pack into, fetches, rows of states, memory, threads,
@@ -33,6 +34,7 @@ from ..lower.reductions import split_reductions
 from ..lower.verify import verified
 from ..passes.dce import remove_dead
 from ..passes.dividing.divide import divide
+from ..passes.expand import expand
 from ..passes.overlap import overlap_exchanges
 from ..passes.pipeline import canonicalize, in_stable_forms
 from ..passes.rewrite import same_nodes
@@ -110,12 +112,12 @@ def plan_static(program: Program, static: Graph, device: Device | None = None) -
     written = static.outputs[fetches + program.trapped :]
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
-    graph = optimize_static(static)
+    device = backend_named(CPU).describe() if device is None else device
+    graph = optimize_static(expand(static) if device.own_memory else static)
     flag = graph.outputs[fetches : fetches + program.trapped]
     made, sources = lower(graph, states, flag)
     made = replace(made, donated=program.donated)
     verified(made, sources)
-    device = backend_named(CPU).describe() if device is None else device
     for stage in ON_PROGRAMS.values():
         before, made = made, stage(made, device)
         if made is not before:

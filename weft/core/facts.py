@@ -26,6 +26,7 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
     product      a rule: the call as one product of matrices, for the compiler
     sums_rows    a rule: the matrices of whose rows the gradient of an operand is a sum
     shortcut     a rule: a quicker way to the result for one value of the last operand
+    ordering     a rule: the call as a sort of lines, for devices
     convolution  of what a convolution computes: the "result", or the gradient of the "input" or
                  the "weight"
     picks, puts  rules: whether an index picks one element of each row, or puts one into it
@@ -78,6 +79,7 @@ class Facts:
     multiplications_rule: Rule | None = None
     product_rule: Rule | None = None
     shortcut_rule: Rule | None = None
+    ordering_rule: Rule | None = None
     convolution: str | None = None
     picks_rule: Rule | None = None
     puts_rule: Rule | None = None
@@ -148,6 +150,14 @@ class Facts:
         It receives the number and returns a function of the other operand, an array, or None.
         """
         self.shortcut_rule = rule
+        return rule
+
+    def ordering(self, rule: RuleT) -> RuleT:
+        """Attach the rule that gives a call as a sort of lines: an `Ordering` (core/ordering.py).
+
+        It receives the attributes.
+        """
+        self.ordering_rule = rule
         return rule
 
     def sums_rows(self, position: int) -> Callable[[RuleT], RuleT]:

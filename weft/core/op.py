@@ -69,6 +69,7 @@ class Op(Facts):
 
     _kernel: Rule | None = None  # once it is known
     data_rule: Rule | None = None
+    expand_rule: Rule | None = None
 
     def __init__(
         self,
@@ -213,6 +214,15 @@ class Op(Facts):
     def scan(self, rule: RuleT) -> RuleT:
         """Attach the rule for one step along an axis, for the compiler."""
         self.scan_rule = rule
+        return rule
+
+    def expand(self, rule: RuleT) -> RuleT:
+        """Attach the same in other operators, for devices that have no kernel of its own for it.
+
+        It receives the inputs as tensors and the attributes, and returns the results; None where it
+        knows no way.
+        """
+        self.expand_rule = rule
         return rule
 
     def samples(self, rule: RuleT) -> RuleT:

@@ -17,7 +17,7 @@ least k elements reach.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,21 @@ _FEW_VALUES = 256  # elements whose values it sorts before they are
 _BLOCK = 1 << 17  # elements that are ordered at once, so that what is computed stays in the cache
 _WORD = 64  # bits of a packed element
 _RADIX_BYTES = 2  # up to this size NumPy's stable sort counts digits, and compares nothing
+
+
+class Ordering(NamedTuple):
+    """What an operator that sorts gives, for back ends that sort by themselves.
+
+    axis         along which lines lie; None: all elements are one line
+    descending   whether the largest comes first
+    gives        for each result, whether it has the "values" in order or their "places"
+    wanted       how many of the first elements are given; None: all
+    """
+
+    axis: int | None
+    descending: bool
+    gives: tuple[str, ...]
+    wanted: int | None = None
 
 
 # -- values -------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from ..core.device import device
 from ..core.device_array import DeviceArray, DeviceError
 from ..core.dispatch import group
 from ..core.dtype import Array, DType
-from ..core.errors import WeftError, user_stacklevel
+from ..core.errors import IndexOutOfRange, WeftError, user_stacklevel
 from ..core.op import find_op
 from ..core.shape import TensorType
 from ..graph.frontend import placeholder
@@ -112,7 +112,8 @@ class DeviceRunner:
     ) -> Launch:
         compiled = _compiled(op, types, attrs, memory)
         if isinstance(compiled, Execution):
-            return _launch_of(compiled, several=op.outputs != 1)
+            explain = _host_launch(op, attrs, memory)
+            return _launch_of(compiled, explain, several=op.outputs != 1)
         run = HostRun(op.name, str(memory.name), compiled, _types_text(types))
         if (run.operator, run.device) not in self.host_runs:
             self.host_runs[run.operator, run.device] = run
@@ -159,12 +160,17 @@ def _compiled(
     return LIBRARY if made.stats()["library"] else made
 
 
-def _launch_of(execution: Execution, *, several: bool) -> Launch:
+def _launch_of(execution: Execution, explain: Launch, *, several: bool) -> Launch:
+    """Return a program as a launch; what it refuses, the host is asked to explain."""
     fetches = execution.program.fetches
 
     def launch(values: Sequence[DeviceArray | None]) -> Any:
         placed = execution.placed([x for x in values if x is not None])
-        found = execution.compute(placed)
+        try:
+            found = execution.compute(placed)
+        except IndexOutOfRange:
+            explain(values)  # raises what is wrong, with the value that is
+            raise
         results = [found(view) for view in fetches]
         return tuple(results) if several else results[0]
 

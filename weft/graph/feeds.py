@@ -48,6 +48,9 @@ def as_feed(value: Value, given: Any, what: str) -> Array:
 
 def _on_device(value: Value, given: Any, what: str) -> Array:
     """Return a value of a device, cast there if need be: nobody looks whether elements fit."""
+    if given.dtype == value.dtype and given.shape == value.type.shape:  # as nearly always
+        as_it_is: Array = given
+        return as_it_is
     _check_kind(value, given.dtype, f"dtype {given.dtype}", what)
     _check_shape(value, given, what)
     fed: Array = given.astype(value.dtype)  # a DeviceArray, in an array's place

@@ -33,7 +33,7 @@ class Put:
 
     places   coordinates in the result
     value    what goes there
-    way      "sum", "max", "min", or "set": the last one stays
+    way      "sum", "prod", "max", "min", or "set": the last one stays
     base     the operand that the result starts from; None for zeros
     shape    in which the places are counted, if not that of the result
     """

@@ -94,14 +94,6 @@ def _integers_over_no_axes(m: Match) -> Value | None:
     return None if is_float(m["x"].dtype) else _over_no_axes(m)  # a sum of -0.0 alone is 0.0
 
 
-def _floats_over_no_axes(m: Match) -> Value | None:
-    """Write as an addition, which machine code has, what is done to each element alone."""
-    value, (axis, _, dtype) = m["x"], m.root.attrs
-    if axis != () or not is_float(value.dtype) or dtype not in (None, value.dtype):
-        return None
-    return m.make("add", value, m.number(0.0, value.dtype))
-
-
 def _integers(m: Match) -> Value | None:
     return None if is_float(m["x"].dtype) else m["x"]
 
@@ -222,7 +214,6 @@ RULES: tuple[Rule, ...] = (
     Rule("any over no axes", P.any(x), _over_no_axes),
     Rule("all over no axes", P.all(x), _over_no_axes),
     Rule("sum of integers over no axes", P.sum(x), _integers_over_no_axes),
-    Rule("sum of floats over no axes", P.sum(x), _floats_over_no_axes),
     Rule("sum_to of integers to the same shape", P.sum_to(x), _integers),
 )
 

@@ -7,12 +7,12 @@ import pytest
 
 import weft as wf
 from weft.backends.c_source.dialect import cuda
-from weft.backends.c_source.kernels import write_kernel
+from weft.backends.c_source.kernels import has_code, write_kernel
 from weft.backends.c_source.launch import program_source
 from weft.backends.cuda.nvrtc import compile_source, library
 from weft.backends.cuda.resources import kernel_resources
 from weft.core.device_array import DeviceError
-from weft.lower.kernels import CallKernel, Control, walk
+from weft.lower.kernels import walk
 
 ARCHITECTURES = ("sm_70", "sm_80", "sm_90")
 DEPRECATED = "nvrtc: warning: Architectures prior to"  # what NVRTC says of sm_70 alone
@@ -33,7 +33,7 @@ needs_compiler = pytest.mark.skipif(not is_here(), reason="NVRTC is not here")
 
 def sources(program):
     """Return the launches of a program's kernels."""
-    kernels = [k for k in walk(program.kernels) if not isinstance(k, Control | CallKernel)]
+    kernels = [k for k in walk(program.kernels) if has_code(k)]
     return [launch for kernel in kernels for launch in write_kernel(kernel, cuda())]
 
 
@@ -55,7 +55,7 @@ def all_kinds(x, w, i):
     total = h.sum(axis=0)
     table = wf.gradients((wf.take(h, i, axis=0) * total).sum(), [h, w])
     more = [wf.sin(h), wf.pow(wf.abs(h), 1.5), wf.fmod(h, 0.3), wf.randn(4, 5)]
-    more.append(wf.exp(x).reshape(4, 16, 40).sum(axis=1))
+    more += [wf.exp(x).reshape(4, 16, 40).sum(axis=1), wf.argsort(h), *wf.topk(x, 3)]
     return [wf.softmax(h, axis=-1), total, wf.cumsum(h, axis=1), *table, *more]
 
 
@@ -71,7 +71,7 @@ def test_every_kind_of_kernel_compiles(architecture, dtype):
         fetches, dict(zip(given, arrays, strict=True))
     )
     kinds = {kernel.kind for kernel in executable.program.kernels}
-    assert kinds >= {"row", "column", "gemm", "scan", "scatter"}
+    assert kinds >= {"row", "column", "gemm", "scan", "scatter", "library"}
     taken = assert_compiles(sources(executable.program), architecture)
     assert any(resources.shared for resources in taken.values())
 

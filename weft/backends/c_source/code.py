@@ -20,7 +20,6 @@ from ...graph.run import Sizes
 from ...lower.kernels import (
     BranchKernel,
     CallKernel,
-    Control,
     Kernel,
     LoopKernel,
     ScatterKernel,
@@ -33,10 +32,11 @@ from ...lower.storage import Buffer, View
 from ...plan.memory import with_memory
 from ..host import behind_window, call_operator, repeat, strided
 from .driver import Array, Driver, Pointer
-from .kernels import write_kernel
+from .kernels import has_code, write_kernel
 from .launch import Launch, Room, program_source
 
 Memories = dict[int, Any]
+_ARENA = -1  # the number of no buffer
 
 
 class DeviceCode:
@@ -49,7 +49,7 @@ class DeviceCode:
         self.launches = {
             id(kernel): write_kernel(kernel, driver.dialect)
             for kernel in walk(self.program.kernels)
-            if not isinstance(kernel, Control | CallKernel)
+            if has_code(kernel)
         }
         self._refuse_double()
         driver.load(self.functions)
@@ -59,6 +59,7 @@ class DeviceCode:
         self.scratch = max((a.end for a in arguments if isinstance(a, Room)), default=0)
         self.begun = _begun_as_old(self.program)
         self.told = _words_read(self.program)
+        self._fixed = {id(launch): self._fixed_pointers(launch) for launch in self.functions}
         self._arena: Any = None
         self._times: list[tuple[Kernel, Any]] | None = None
         self._lock = RLock()
@@ -77,6 +78,36 @@ class DeviceCode:
         if self._arena is None:
             self._arena = self.driver.allocate(max(64, self.room + self.scratch))
         return self._arena
+
+    def _fixed_pointers(self, launch: Launch) -> list[tuple[int, int, int]] | None:
+        """Return what a launch is given where that is the same in all runs; None with windows.
+
+        It is the number of a buffer, how many elements of it lie before, and how many of the arena
+        do, where the buffer lies there.
+        """
+        found = []
+        for argument in launch.arguments:
+            size = argument.dtype.itemsize
+            if isinstance(argument, Room):
+                found.append((_ARENA, 0, (self.room + argument.start) // size))
+                continue
+            buffer, offset = argument.buffer, int(argument.offset)
+            if buffer.window is not None:
+                return None
+            place = int(self.places.get(buffer, 0)) // size
+            found.append((buffer.number, offset, place + offset))
+        return found
+
+    def pointers(self, launch: Launch, memories: Memories) -> list[Pointer] | None:
+        """Return what a launch is given; None if windows must be looked behind."""
+        fixed = self._fixed[id(launch)]
+        if fixed is None:
+            return None
+        arena, found = self.arena(), []
+        for number, offset, place in fixed:
+            given = memories.get(number)
+            found.append((arena, place) if given is None else (given.handle, offset))
+        return found
 
     def run(self, memories: Memories) -> None:
         """Run on memory; one run after another, since they share the arena."""
@@ -158,12 +189,14 @@ class _Run:
     def kernels(self, kernels: Iterable[Kernel]) -> None:
         """Run kernels in order."""
         for kernel in kernels:
-            special = _HOST.get(type(kernel))
-            if special is not None:
-                special(self, kernel)
+            launches = self.code.launches.get(id(kernel))
+            if launches is None:
+                _HOST[type(kernel)](self, kernel)
                 continue
-            for launch in self.code.launches[id(kernel)]:
-                pointers = [self.pointer(argument) for argument in launch.arguments]
+            for launch in launches:
+                pointers = self.code.pointers(launch, self.memories)
+                if pointers is None:
+                    pointers = [self.pointer(argument) for argument in launch.arguments]
                 timed = self.times is not None
                 event = self.driver.launch(launch, pointers, timed=timed)
                 if self.times is not None:

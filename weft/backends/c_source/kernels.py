@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...lower.kernels import (
+    CallKernel,
     ColumnKernel,
+    Control,
     GemmKernel,
     Kernel,
     RowKernel,
@@ -19,6 +21,7 @@ from .group_products import write_group_product
 from .launch import Launch
 from .rows import write_rows
 from .serial_products import write_serial_product
+from .sorts import is_sort, write_sort
 
 Writer = Callable[[Any, Dialect], list[Launch]]
 
@@ -34,7 +37,13 @@ WRITERS: dict[type, Writer] = {
     ScatterKernel: write_scatter,
     ScanKernel: write_scan,
     GemmKernel: _write_product,
+    CallKernel: write_sort,
 }
+
+
+def has_code(kernel: Kernel) -> bool:
+    """Tell whether a kernel runs on devices; others are driven, or called, by the host."""
+    return is_sort(kernel) or not isinstance(kernel, Control | CallKernel)
 
 
 def write_kernel(kernel: Kernel, dialect: Dialect) -> list[Launch]:

@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.device_array import DeviceError
 from ...core.dtype import DType
-from ...core.errors import AllocationError
+from ...core.errors import AllocationError, WeftError
 from ...core.imports import require
 from ..c_source.dialect import opencl
 from ..c_source.driver import Array, Pointer
@@ -48,6 +48,16 @@ _ADVICE = (
 )
 
 
+class _Made(NamedTuple):
+    """The kernel of a launch, over how many work items it runs, and the arguments it has."""
+
+    launch: Launch
+    kernel: Any
+    total: tuple[int, ...]
+    local: tuple[int, ...]
+    given: list[Any]
+
+
 class OpenClDriver:
     """A device with its context, its queue and the functions that were made for it.
 
@@ -67,7 +77,8 @@ class OpenClDriver:
         is_cpu = bool(device.type & cl.device_type.CPU)
         self.dialect = opencl(serial=is_cpu if serial is None else serial, units=self.units)
         self._built: dict[str, Any] = {}  # programs by the names of their functions
-        self._kernels: dict[int, tuple[Launch, Any, list[Any]]] = {}
+        self._kernels: dict[int, _Made] = {}
+        self._enqueue = cl.enqueue_nd_range_kernel
         self._pending: deque[Any] = deque()
         self._lock = Lock()  # of the arguments of kernels, between setting them and the launch
 
@@ -136,21 +147,28 @@ class OpenClDriver:
 
     def launch(self, launch: Launch, pointers: Sequence[Pointer], *, timed: bool = False) -> Any:
         """Run a function; return its event."""
+        try:
+            with self._lock:
+                made = self._kernels.get(id(launch)) or self._made(launch)
+                self._set_arguments(made, pointers)
+                return self._enqueue(self.queue, made.kernel, made.total, made.local)
+        except self.cl.Error as error:
+            raise self._told(error, "stopped") from error
+
+    def _made(self, launch: Launch) -> _Made:
+        """Return the kernel of a launch, which remembers its arguments."""
+        if len(self._kernels) >= MOST_KERNELS:
+            self._kernels.clear()
+        kernel = self.cl.Kernel(self._built[launch.name], launch.name)
         total = (launch.groups[0] * launch.items, *launch.groups[1:])
         local = (launch.items, *(1 for _ in launch.groups[1:]))
-        with self._errors(), self._lock:
-            kernel = self._with_arguments(launch, pointers)
-            return self.cl.enqueue_nd_range_kernel(self.queue, kernel, total, local)
+        given: list[Any] = [None] * (2 * len(launch.arguments))
+        made = self._kernels[id(launch)] = _Made(launch, kernel, total, local, given)
+        return made
 
-    def _with_arguments(self, launch: Launch, pointers: Sequence[Pointer]) -> Any:
-        """Return the kernel of a launch; of its arguments those are set that have changed."""
-        known = self._kernels.get(id(launch))
-        if known is None:
-            if len(self._kernels) >= MOST_KERNELS:
-                self._kernels.clear()
-            made = self.cl.Kernel(self._built[launch.name], launch.name)
-            known = self._kernels[id(launch)] = (launch, made, [None] * (2 * len(pointers)))
-        _, kernel, given = known
+    def _set_arguments(self, made: _Made, pointers: Sequence[Pointer]) -> None:
+        """Set those arguments that have changed."""
+        kernel, given = made.kernel, made.given
         for i, (handle, offset) in enumerate(pointers):
             if given[2 * i] != handle.int_ptr:
                 kernel.set_arg(2 * i, handle)
@@ -158,7 +176,6 @@ class OpenClDriver:
             if given[2 * i + 1] != offset:
                 kernel.set_arg(2 * i + 1, np.int64(offset))
                 given[2 * i + 1] = offset
-        return kernel
 
     def seconds(self, event: Any) -> float:
         """Return how long a launch took, by the device's clock."""
@@ -175,10 +192,14 @@ class OpenClDriver:
         """Say which device failed, and how, in Weft's errors."""
         try:
             yield
-        except self.cl.MemoryError as error:
-            raise AllocationError(f"{self.device.name} has no memory left: {error}") from error
         except self.cl.Error as error:
-            raise DeviceError(
-                f"{self.device.name} {what}: {error}. Tensors of the host are as they were; what "
-                "was on the device may be lost"
-            ) from error
+            raise self._told(error, what) from error
+
+    def _told(self, error: Any, what: str) -> WeftError:
+        """Return what the driver says as an error of Weft's."""
+        if isinstance(error, self.cl.MemoryError):
+            return AllocationError(f"{self.device.name} has no memory left: {error}")
+        return DeviceError(
+            f"{self.device.name} {what}: {error}. Tensors of the host are as they were; what "
+            "was on the device may be lost"
+        )

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .abstract import AbstractBlock
+
 Array = npt.NDArray[Any]
 Block = npt.NDArray[np.float64]
 Kernel = Callable[[Block], Block]
@@ -18,12 +20,16 @@ _BLOCK_ELEMENTS = 8192  # 64 KiB a temporary: half a dozen of them fit a second-
 _FLOAT_DTYPES = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 
-def evaluate(name: str, x: npt.ArrayLike, kernel: Kernel, narrow: Kernel | None = None) -> Array:
+def evaluate(
+    name: str, x: npt.ArrayLike | AbstractBlock, kernel: Kernel, narrow: Kernel | None = None
+) -> Array:
     """Return `kernel` applied to every element of `x`, in the shape and dtype of `x`.
 
     Dtypes narrower than float64 are computed in float64 and rounded once; `narrow`, when given, is
     a cheaper float64 kernel whose error is far below half an ulp of float32.
     """
+    if isinstance(x, AbstractBlock):
+        return kernel(_as_block(x))
     array = as_float_array(name, x)
     if narrow is not None and array.dtype.itemsize < 8:
         kernel = narrow
@@ -37,9 +43,14 @@ def evaluate(name: str, x: npt.ArrayLike, kernel: Kernel, narrow: Kernel | None 
 
 
 def evaluate_pair(
-    name: str, x: npt.ArrayLike, y: npt.ArrayLike, kernel: Callable[[Block, Block], Block]
+    name: str,
+    x: npt.ArrayLike | AbstractBlock,
+    y: npt.ArrayLike | AbstractBlock,
+    kernel: Callable[[Block, Block], Block],
 ) -> Array:
     """Return `kernel` applied to all pairs of two arrays that broadcast, in their common dtype."""
+    if isinstance(x, AbstractBlock) or isinstance(y, AbstractBlock):
+        return kernel(_as_block(x), _as_block(y))
     arrays = np.broadcast_arrays(as_float_array(name, x), as_float_array(name, y))
     left, right = (a.reshape(-1) for a in arrays)
     out = np.empty(left.shape, np.result_type(*arrays))
@@ -49,6 +60,12 @@ def evaluate_pair(
             blocks = (a[part].astype(np.float64, copy=False) for a in (left, right))
             out[part] = kernel(*blocks)
     return out.reshape(arrays[0].shape)
+
+
+def _as_block(x: Any) -> Block:
+    """Return what stands for a block, as the kernels' types have it."""
+    block: Block = x
+    return block
 
 
 def as_float_array(name: str, x: npt.ArrayLike) -> Array:
@@ -85,6 +102,8 @@ def piecewise(
 
     There is one branch more than edges; the last one also receives the elements whose key is NaN.
     """
+    if isinstance(x, AbstractBlock):
+        return _as_block(_chosen(x, edges, branches, x if key is None else key))
     out = np.empty_like(x)
     for chosen, branch in zip(_pieces(x if key is None else key, edges), branches, strict=True):
         index = np.flatnonzero(chosen)
@@ -93,6 +112,14 @@ def piecewise(
         if index.size:
             out[index] = branch(x[index])
     return out
+
+
+def _chosen(x: Any, edges: Sequence[float], branches: Sequence[Kernel], key: Any) -> Any:
+    """Compute all branches, and choose between their results."""
+    found: Any = branches[-1](x)
+    for edge, branch in zip(reversed(edges), branches[-2::-1], strict=True):
+        found = np.where(key < edge, branch(x), found)
+    return found
 
 
 def _pieces(key: Block, edges: Sequence[float]) -> Iterator[npt.NDArray[np.bool_]]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from typing import Any
 
 import numpy as np
 
 from ._kernel import Array, Block
+from .abstract import AbstractBlock
 
 DIGITS = 70
 WIDTH = 0.5  # of a piece; middles are exact, and so is the distance of an element from one
@@ -56,10 +58,15 @@ class Pieces:
     def _polynomial(self, x: Block, table: Array) -> Block:
         piece = np.clip((x - self.low) / WIDTH, 0, self.count - 1).astype(np.intp)
         t = x - (self.low + (piece + 0.5) * WIDTH)
-        y: Block = table[-1][piece]
+        y = _looked_up(table[-1], piece)
         for row in table[-2::-1]:
-            y = y * t + row[piece]
+            y = y * t + _looked_up(row, piece)
         return y
+
+
+def _looked_up(row: Array, piece: Any) -> Block:
+    found: Block = piece.looked_up(row) if isinstance(piece, AbstractBlock) else row[piece]
+    return found
 
 
 def sum_of_powers(x: Decimal, coefficients: Sequence[Decimal]) -> Decimal:

@@ -9,7 +9,7 @@ from ...core.dtype import int64
 from ...core.scalar.builder import Expr
 from ...core.shape import Shape, size_of
 from ..storage import View
-from .base import LoopNest, Operand, Origins, Output, operations_each
+from .base import WAYS, LoopNest, Operand, Origins, Output, operations_each
 
 if TYPE_CHECKING:
     from ..checks import Verifier
@@ -25,7 +25,7 @@ class ScatterKernel(LoopNest):
     apart      how many loops are of the first kind
     operands   what is read, and last the result; strides one per loop
     offset     how far behind the result's place for the loops a value goes
-    way        "sum", "max", "min" or "set"
+    way        one of WAYS, or "set"
     """
 
     kind = "scatter"
@@ -65,7 +65,7 @@ class ScatterKernel(LoopNest):
     def verify(self, v: Verifier) -> None:
         """Check the loops, the values and where they go."""
         v.loops(self, self.iotas)
-        if not 0 <= self.apart < len(self.loops) or self.way not in ("sum", "max", "min", "set"):
+        if not 0 <= self.apart < len(self.loops) or self.way not in (*WAYS, "set"):
             v.fail(f"{self.apart} of {len(self.loops)} loops cannot scatter by {self.way!r}")
         v.expressions(self.roots, self.views, iotas=len(self.iotas), flag=self.flag)
         v.dtype(self.offset.dtype, int64, "the offset")

@@ -13,6 +13,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, size_of
 from ...core.tensor import Tensor
 from .._halves import through_float32
+from ..movement.windows import WIDEST_FOLD
 from .convolution import Ints
 from .geometry import Pairs, padding_pairs, per_axis, require_rank, window_counts
 from .windows import add_windows, negated, pad_spatial, window_view
@@ -126,6 +127,25 @@ def _(x, output_size, kernel_size, dilation, padding, stride):
     columns = x.reshape(x.shape[0], channels, *kernel_size, *counts)
     add_windows(padded, columns, stride, dilation)
     return pad_spatial(padded, negated(padding))
+
+
+@fold.place
+def _(b, x, output_size, kernel_size, dilation, padding, stride):
+    within = size_of(kernel_size)
+    counts = window_counts(output_size, kernel_size, stride, padding, dilation)
+    if within > WIDEST_FOLD or not size_of(counts):
+        return None
+    batch, channel, *here = b.coordinates
+    settings = list(zip(here, stride, dilation, padding, counts, strict=True))
+    total = None
+    for number, taps in enumerate(np.ndindex(*kernel_size)):
+        window, where = 0, None
+        for tap, (at, step, apart, (before, _), count) in zip(taps, settings, strict=True):
+            place, holds = b.window_of(at + (before - tap * apart), step, count)
+            window, where = place + window * count, b.both(where, holds)
+        part = x.at(batch, channel * within + number, window, where=where)
+        total = part if total is None else total + part
+    return total
 
 
 @fold.vjp("x")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ...core.dtype import float64, int32, is_integer
+from ...core.dtype import float16, float64, int32, int64, is_integer
 from ...core.errors import DTypeError
 from ...core.op import F, composite, elementwise, general, op
 from ...core.samples import ErrorSample, Sample
@@ -34,6 +35,26 @@ def _(x):
 def _(x):
     mantissa, exponent = np.frexp(x if x.dtype.kind == "f" else x.astype(np.float32))
     return mantissa.astype(x.dtype, copy=False), np.asarray(exponent, np.int32)
+
+
+@frexp.place
+def _(b, x):
+    here = x.here()
+    wide, mantissa_bits, bias = (
+        (int64, 52, 1023) if here.dtype.itemsize == int64.itemsize else (int32, 23, 127)
+    )
+    full, least = (1 << (wide.itemsize * 8 - 1 - mantissa_bits)) - 1, 2.0 ** (1 - bias)
+    lift = mantissa_bits + 2
+    small = b.abs(here) < least  # too small for an exponent of its own
+    bits = b.bits(b.select(small, here * 2.0**lift, here), wide)
+    field = b.shift_right(bits, b.constant(mantissa_bits, wide)) & b.constant(full, wide)
+    halves = (bits & b.constant(~(full << mantissa_bits), wide)) | b.constant(
+        (bias - 1) << mantissa_bits, wide
+    )
+    special = b.eq(here, 0.0) | b.eq(field, full)
+    exponent = field - b.select(small, bias - 1 + lift, b.constant(bias - 1, wide))
+    mantissa = b.select(special, here, b.bits(halves, here.dtype))
+    return mantissa, b.select(special, 0, b.cast(exponent, int32))
 
 
 @frexp.vjp("x")
@@ -78,6 +99,20 @@ def nextafter(x: Tensor, y: Tensor) -> Tensor:
 
 
 nextafter.eval(np.nextafter)
+
+
+@nextafter.place
+def _(b, x, y):
+    if x.dtype == float16:  # computed in float32, where the next number is another
+        return None
+    start, end = x.here(), y.here()
+    word = int64 if x.dtype.itemsize == int64.itemsize else int32
+    outwards = b.eq(b.cast(end > start, word), b.cast(start > 0.0, word))
+    step = b.select(outwards, 1, b.constant(-1, word))
+    moved = b.bits(b.bits(start, word) + step, x.dtype)
+    least = b.copysign(b.bits(b.constant(1, word), x.dtype), end)
+    found = b.select(b.eq(start, end), end, b.select(b.eq(start, 0.0), least, moved))
+    return b.select(b.is_nan(start) | b.is_nan(end), math.nan, found)
 
 
 @nextafter.partial("x")
@@ -131,6 +166,25 @@ def _integer_samples(s):
 
 def _integer_errors(s):
     yield ErrorSample(s.real(3), s.integers(3), error=TypeError, match="integers.*float64")
+
+
+@gcd.expand
+def _(x, y):
+    a, b = F.abs(x), F.abs(y)
+    for _ in range(math.ceil(_STEPS_PER_BIT * 8 * x.dtype.itemsize) + 1):
+        done = b == 0
+        a, b = F.where(done, a, b), F.where(done, b, F.fmod(a, F.where(done, F.ones_like(b), b)))
+    return a
+
+
+_STEPS_PER_BIT = 1 / math.log2((1 + math.sqrt(5)) / 2)  # of Euclid's algorithm, at most (Lame)
+
+
+@lcm.expand
+def _(x, y):
+    divisor = F.gcd(x, y)
+    none = divisor == 0
+    return F.where(none, divisor, F.abs(F.floor_divide(x, F.where(none, 1, divisor)) * y))
 
 
 for _record, _kernel in ((gcd, np.gcd), (lcm, np.lcm)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import as_int
 from ...core.tensor import Tensor
 from .._operands import constant
+from .._traced import in_operators, traced
 from ._shared import real_samples
 
 _MAX_ORDER = 500  # the highest derivative that the polygamma kernel computes
+_MAX_TRACED = 100  # and one whose coefficients are far from overflow
 
 
 @op(elementwise, promote="float", scalar=True, public=("wf", "special"))
@@ -122,6 +125,11 @@ def _(x, n):
     return special.polygamma(n, x)
 
 
+@polygamma.expand
+def _(x, n):
+    return traced(partial(special.polygamma, n))(x) if n <= _MAX_TRACED else None
+
+
 @polygamma.partial("x")
 def _(x, n):
     return F.polygamma(n + 1, x)
@@ -130,6 +138,9 @@ def _(x, n):
 @polygamma.as_method
 def _(self, n):
     return polygamma(n, self)
+
+
+in_operators(erfinv, lgamma, digamma)
 
 
 @polygamma.samples

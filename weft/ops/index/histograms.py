@@ -6,14 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.dtype import float64
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import TensorType, as_int
+from ...core.shape import TensorType, as_int, size_of
 from ...core.sums import widened
 from ...core.tensor import Tensor, constant
 from .._operands import concrete, names_errors
 from ._checks import operands
+from .search import bin_of
 
 
 @composite(method=True)
@@ -70,6 +72,32 @@ def _(x, weights, edges, density):
     return counts.astype(x.dtype)
 
 
+@point_counts.expand
+def _(x, weights, edges, density):
+    if 0 in x.shape:
+        return None
+    wide, place, inside = F.cast(x, float64), 0, None
+    for axis, given in enumerate(edges):
+        own, holds = bin_of(wide[:, axis], np.array(given))
+        place = place * (len(given) - 1) + own
+        inside = holds if inside is None else inside & holds
+    ones = F.ones_like(wide[:, 0]) if weights is None else F.cast(weights, float64)
+    shape = tuple(len(given) - 1 for given in edges)
+    values = F.where(inside, ones, F.zeros_like(ones))
+    counts = F.reshape(F.take_adjoint(values, place, (size_of(shape),), 0), shape)
+    if density:
+        counts = counts / F.sum(counts) / _cells(edges)
+    return F.cast(counts, x.dtype)
+
+
+def _cells(edges: Any) -> Any:
+    """Return the sizes of cells between edges."""
+    sizes: Any = np.ones(())
+    for given in edges:
+        sizes = sizes[..., None] * np.diff(np.array(given))
+    return sizes
+
+
 @point_counts.samples
 def _(s):
     edges = ((-2.0, 0.0, 2.0), (-2.0, -1.0, 1.0, 2.0))
@@ -120,8 +148,14 @@ def histogramdd(
     edges = [_edges(rows, axis, count, range) for axis, count in enumerate(given)]
     flat = None if weight is None else F.reshape(operands(weight)[0], (-1,))
     counts = F.point_counts(rows, flat, tuple(edges), density)
-    made = tuple(constant(np.array(edge, x.dtype)) for edge in edges)
+    made = tuple(_beside(x, np.array(edge, x.dtype)) for edge in edges)
     return PointHistogram(counts, made)
+
+
+def _beside(x: Any, array: Any) -> Any:
+    """Return an array as a tensor where x is."""
+    made = constant(array)
+    return made.to(x.device) if isinstance(x, Tensor) and not x.symbolic else made
 
 
 def _edges(rows: Any, axis: int, bins: Any, span: Any) -> tuple[float, ...]:

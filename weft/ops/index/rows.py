@@ -50,6 +50,17 @@ def _(rows):
     return slots, shown
 
 
+@row_slots.expand
+def _(rows):
+    count = rows.shape[0]
+    order = F.argsort(rows, 0)
+    ascending = F.cast(F.take(rows, order, 0), int64)
+    begins = F.concat([F.ones_like(order[:1]), F.cast(ascending[1:] != ascending[:-1], int64)], 0)
+    places = F.cumsum(begins, 0) + (count - 1 - F.sum(begins))
+    lowest = F.broadcast_to(ascending[:1], (count,))
+    return with_rows_at(lowest, order, places), with_rows_at(lowest, places, ascending)
+
+
 @row_slots.infer
 def _(rows):
     found = TensorType(rows.shape, int64)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ...core.batching import shifted
 from ...core.dim import may_equal
-from ...core.dtype import is_float
+from ...core.dtype import int64, is_float
 from ...core.errors import ArgumentError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
@@ -130,6 +131,29 @@ def _(b, x, index, src, dim, largest, include_self):
     return put_along(b, index, src, x.shape[dim], dim, "max" if largest else "min", x)
 
 
+@scatter_extreme.expand
+def _(x, index, src, dim, largest, include_self):
+    if include_self:
+        return None
+    start = _untouched(x, index, src, dim, _least(x.dtype, largest))
+    return F.scatter_extreme(start, index, src, dim, largest, True)
+
+
+def _untouched(x: Any, index: Any, src: Any, dim: int, instead: Any) -> Any:
+    """Return x with a number in all elements that something is sent to."""
+    counts = F.gather_adjoint(F.full_like(src, 1, dtype=int64), index, tuple(x.shape), dim)
+    return F.where(counts == 0, x, F.full_like(x, instead))
+
+
+def _least(dtype: Any, largest: bool) -> Any:
+    """Return what is never the largest, or the smallest, of two."""
+    if dtype.kind == "f":
+        return -math.inf if largest else math.inf
+    limits = np.iinfo(dtype) if dtype.kind != "b" else None
+    low, high = (False, True) if limits is None else (limits.min, limits.max)
+    return low if largest else high
+
+
 @scatter_extreme.infer
 def _(x, index, src, dim, largest, include_self):
     return TensorType(x.shape, x.dtype)
@@ -213,6 +237,20 @@ def _(x, index, src, dim, include_self):
         check_range(index, x.shape[dim], dim)
         raise
     return out
+
+
+@scatter_product.scatter
+def _(b, x, index, src, dim, include_self):
+    if not include_self:
+        return None
+    return put_along(b, index, src, x.shape[dim], dim, "prod", x)
+
+
+@scatter_product.expand
+def _(x, index, src, dim, include_self):
+    if include_self:
+        return None
+    return F.scatter_product(_untouched(x, index, src, dim, 1), index, src, dim, True)
 
 
 @scatter_product.infer

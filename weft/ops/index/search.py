@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.batching import repeat, with_rank
 from ...core.dim import may_equal
-from ...core.dtype import Array, bool_, int64
+from ...core.dtype import Array, bool_, float64, int64
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
@@ -70,6 +70,24 @@ def _less(a: Array, b: Array) -> Array:
     if a.dtype.kind in "fV":
         return np.less(a, b) | (np.isnan(b) & ~np.isnan(a))
     return np.less(a, b)
+
+
+@sorted_search.place
+def _(b, boundaries, values, right):
+    size, value = boundaries.shape[-1], values.here()
+    lead = b.coordinates[: boundaries.ndim - 1]
+    low, high = b.constant(0, int64), b.constant(size, int64)
+    for _ in range(size.bit_length()):
+        middle = b.quotient(low + high, 2)
+        known = boundaries.at(*lead, b.minimum(middle, size - 1))
+        after = ~_lowered_less(b, value, known) if right else _lowered_less(b, known, value)
+        after = after & (low < high)
+        low, high = b.select(after, middle + 1, low), b.select(after, high, middle)
+    return low
+
+
+def _lowered_less(b: Any, x: Any, y: Any) -> Any:
+    return (x < y) | (b.is_nan(y) & ~b.is_nan(x)) if x.dtype.kind == "f" else x < y
 
 
 @sorted_search.infer
@@ -178,6 +196,16 @@ def _(x, test_elements, invert):
 @isin.eval
 def _(x, test_elements, invert):
     return np.isin(x, test_elements, invert=invert)
+
+
+@isin.expand
+def _(x, test_elements, invert):
+    if 0 in test_elements.shape:
+        return F.full_like(x, invert, dtype=bool_)
+    ascending = F.sort(F.reshape(test_elements, (-1,)), 0)
+    places = F.minimum(F.sorted_search(ascending, x), ascending.shape[0] - 1)
+    found = F.take(ascending, places, 0) == x
+    return ~found if invert else found
 
 
 @isin.infer
@@ -319,6 +347,53 @@ def _(x, weights, bins, range, density):
     counts, edges = np.histogram(widened(x), bins, range, density, wide)
     dtype = x.dtype if density or weights is not None else np.int64
     return counts.astype(dtype, copy=False), edges.astype(x.dtype)
+
+
+@histogram.expand
+def _(x, weights, bins, range, density):
+    if 0 in x.shape:
+        return None
+    wide = F.cast(F.reshape(x, (-1,)), float64)
+    edges = _edges(wide, bins, range)
+    count = edges.shape[0] - 1
+    place, inside = bin_of(wide, edges)
+    if isinstance(bins, int) and range is None:  # else those are not counted
+        place = place + given_up(F.all(F.isfinite(wide)))
+    dtype = int64 if weights is None else float64
+    ones = F.ones_like(place) if weights is None else F.cast(F.reshape(weights, (-1,)), dtype)
+    counts = F.take_adjoint(F.where(inside, ones, F.zeros_like(ones)), place, (count,), 0)
+    if density:
+        counts = F.cast(counts, float64) / F.sum(counts) / (edges[1:] - edges[:-1])
+    whole = not density and weights is None
+    return counts if whole else F.cast(counts, x.dtype), F.cast(edges, x.dtype)
+
+
+def _edges(x: Any, bins: Any, span: Any) -> Any:
+    """Return the edges of bins: those given, or of equal intervals as np.linspace has them."""
+    if not isinstance(bins, int):
+        return np.array(bins, np.float64)
+    if span is not None:
+        low, high = span
+        low, high = (low - 0.5, high + 0.5) if low == high else span
+        return np.linspace(low, high, bins + 1)
+    low, high = F.min(x), F.max(x)
+    same = low == high
+    low, high = F.where(same, low - 0.5, low), F.where(same, high + 0.5, high)
+    inner = F.cast(F.iota(bins), float64) * ((high - low) / bins) + low
+    return F.concat([inner, F.reshape(high, (1,))], 0)
+
+
+def bin_of(x: Any, edges: Any) -> tuple[Any, Any]:
+    """Return between which edges elements lie, the last one belonging to the last bin; and if."""
+    last = edges.shape[0] - 1
+    place = F.sorted_search(edges, x, True) - 1
+    inside = (x >= edges[0]) & (x <= edges[-1])
+    return F.maximum(F.minimum(place, last - 1), 0), inside
+
+
+def given_up(condition: Any) -> Any:
+    """Return 0, or give the run up where a condition does not hold: the kernel then says why."""
+    return F.take(np.zeros(1, np.int64), F.where(condition, np.int64(0), np.int64(1)), 0)
 
 
 @histogram.infer

@@ -21,7 +21,7 @@ from ...core.modes import current_interpreter, is_grad_enabled
 from ...core.op import F, composite, composite_methods, general, op
 from ...core.operands import holds_tensors, scalar_array, tensor_from
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import Shape, TensorType
+from ...core.shape import Shape, TensorType, size_of
 from ...core.tensor import Tensor, constant
 from ._batching import BatchIndex, MaskedWrite, written
 from ._checks import operands
@@ -314,6 +314,17 @@ def _(arrays, shape, spec):
     writer = np.empty(int(np.prod(shape)), np.intp)
     writer[positions] = order
     return writer[positions] == order
+
+
+@last_writes.expand
+def _(arrays, shape, spec):
+    if any(x.dtype.kind == "b" for x in arrays):
+        return None
+    part = indexed_shape(shape, spec, arrays)
+    order = F.reshape(F.iota(size_of(part)), part)
+    nobody = F.broadcast_to(np.zeros((), np.int64), shape)
+    writer = F.setitem_arrays(nobody, order, arrays, spec)
+    return F.getitem_arrays(writer, arrays, spec) == order
 
 
 @last_writes.infer

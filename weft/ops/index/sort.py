@@ -13,7 +13,7 @@ from ...core.dim import surely_less
 from ...core.dtype import int64
 from ...core.errors import ArgumentError
 from ...core.op import F, composite, general, op
-from ...core.ordering import first_places, sorted_values, sorting_places
+from ...core.ordering import Ordering, first_places, sorted_values, sorting_places
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, normalize_axis, size_of
 from ...core.tensor import Tensor
@@ -57,6 +57,11 @@ def _(x, axis, descending, stable):
 @sort.infer
 def _(x, axis, descending, stable):
     return TensorType((size_of(x.shape),) if axis is None else x.shape, x.dtype)
+
+
+@sort.ordering
+def _(axis, descending, stable):
+    return Ordering(axis, descending, ("values",))
 
 
 @sort.vjp("x")
@@ -113,6 +118,11 @@ def _(x, axis, descending, stable):
 @argsort.infer
 def _(x, axis, descending, stable):
     return TensorType((size_of(x.shape),) if axis is None else x.shape, int64)
+
+
+@argsort.ordering
+def _(axis, descending, stable):
+    return Ordering(axis, descending, ("places",))
 
 
 @argsort.samples
@@ -179,6 +189,11 @@ def _(x, k, axis, largest, sorted):
 def _(x, k, axis, largest, sorted):
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return TensorType(shape, x.dtype), TensorType(shape, int64)
+
+
+@top_k.ordering
+def _(k, axis, largest, sorted):
+    return Ordering(axis, largest, ("values", "places"), k)
 
 
 @top_k.vjp("x")

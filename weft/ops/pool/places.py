@@ -14,6 +14,7 @@ from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_shape, size_of
 from ...core.tensor import Tensor
+from ..index.rows import with_rows_at
 from ..index.scatter_add import scatter_add_flat
 
 
@@ -129,6 +130,17 @@ def _(index, size):
     writer = np.zeros(size_of(index.shape[:2]) * size_of(size), np.intp)
     writer[places] = order  # NumPy keeps the last of repeated assignments
     return (writer[places] == order).reshape(index.shape)
+
+
+@pool_last_write.expand
+def _(index, size):
+    channels, windows, places = (size_of(n) for n in (index.shape[:2], index.shape[2:], size))
+    order = F.reshape(F.iota(channels * windows), index.shape)
+    rows = F.reshape(F.cast(index, order.dtype), (channels, windows))
+    flat = rows + F.reshape(F.iota(channels) * places, (channels, 1))
+    nobody = F.broadcast_to(np.zeros((), order.dtype), (channels * places,))
+    writer = with_rows_at(nobody, F.reshape(flat, (-1,)), F.reshape(order, (-1,)))
+    return F.pool_gather(F.reshape(writer, (*index.shape[:2], *size)), index) == order
 
 
 def _check_index(index: Any) -> None:

@@ -10,11 +10,12 @@ from ...core import dtype as dt
 from ...core import random as kernels
 from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
-from ...core.op import op, random
+from ...core.op import F, op, random
 from ...core.random import formulas
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, as_shape
 from ...core.tensor import Tensor
+from ..index.search import given_up
 from . import _placed as placed
 from .continuous import SHAPES, STATE, WIDE_STATE, parameter_shape
 from .state import check_state, drawn_at_once, read_state
@@ -188,6 +189,21 @@ def _(state, weights, num_samples, replacement, logits):
     )
 
 
+@random_categorical.expand
+def _(state, weights, num_samples, replacement, logits):
+    if not replacement:
+        return None
+    rows, zero = F.cast(weights, dt.float64), -math.inf if logits else 0.0
+    possible = F.all((rows >= zero) & (rows < math.inf)) & F.all(F.any(rows > zero, -1))
+    largest = F.max(rows, -1, True)
+    scaled = F.exp(rows - largest) if logits else rows / largest
+    cumulative = F.cumsum(scaled, -1)
+    shape = (*weights.shape[:-1], num_samples)
+    targets = F.random_uniform(state, shape, 0.0, 1.0, dtype="float64") * cumulative[..., -1:]
+    places = F.minimum(F.sorted_search(cumulative, targets, True), weights.shape[-1] - 1)
+    return places + given_up(possible)
+
+
 random_categorical.batch(drawn_at_once)
 
 
@@ -242,6 +258,11 @@ def _(state, n):
 @random_permutation.eval
 def _(state, n):
     return kernels.permutation(*read_state(state), n)
+
+
+@random_permutation.expand
+def _(state, n):
+    return F.argsort(F.random_integers(state, (n,), 0, 2**64, dtype="uint64"), 0)
 
 
 @random_permutation.blocks

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...core.op import F, elementwise, op
 from ...core.special import airy
 from ...core.tensor import Tensor
+from .._traced import in_operators
 from ._shared import few_samples
 
 
@@ -39,5 +40,6 @@ def _(x):
     return x * F.airy_ai(x)
 
 
+in_operators(airy_ai, airy_ai_slope)
 few_samples(airy_ai, low=-4.0, high=3.0)
 few_samples(airy_ai_slope, low=-4.0, high=3.0)

@@ -6,6 +6,7 @@ from ...core.op import F, elementwise, op
 from ...core.special import bessel
 from ...core.tensor import Tensor
 from .._operands import constant
+from .._traced import in_operators
 from ._shared import few_samples
 
 
@@ -194,6 +195,11 @@ def _(x, out):
     series = x * (square * constant(1 / 30, x) - constant(1 / 3, x))
     away = F.where(small, F.ones_like(x), x)
     return F.where(small, series, (F.cos(away) - out) / away)
+
+
+in_operators(bessel_j0, bessel_j1, bessel_y0, bessel_y1, i0, i1, i0e, i1e)
+in_operators(modified_bessel_k0, modified_bessel_k1)
+in_operators(scaled_modified_bessel_k0, scaled_modified_bessel_k1)
 
 
 def _over(y, x, at_zero):

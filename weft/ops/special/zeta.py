@@ -14,6 +14,7 @@ from ...core.shape import as_int
 from ...core.special import hurwitz
 from ...core.tensor import Tensor
 from .._operands import operand
+from .._traced import in_operators
 
 
 @op(elementwise, promote="float", method=False, public=True)
@@ -29,6 +30,7 @@ def zeta(x: Tensor, q: Tensor) -> Tensor:
 
 
 zeta.eval(hurwitz.hurwitz_zeta)
+in_operators(zeta)
 
 
 @zeta.partial("x")
