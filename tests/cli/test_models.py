@@ -296,7 +296,7 @@ def test_timing_takes_layers_apart(tmp_path):
 
 
 def test_every_optimizer_and_schedule_can_be_made():
-    w = wf.nn.Parameter(wf.tensor([1.0]))
+    w = wf.nn.Parameter(wf.tensor([[1.0]]))
     for name in OPTIMIZERS:
         assert "lr" in OPTIMIZERS[name].options
         OPTIMIZERS[name].make([w])

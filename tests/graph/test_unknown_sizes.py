@@ -63,6 +63,7 @@ NOT_EMPTY = {
     "embedding_bag": "the largest of no rows",
     "scaled_dot_product_attention": "no keys at all",
     "median": "the middle of nothing",
+    "pad_torch": "the edge of what negative widths cut off altogether",
 }
 REFUSED = NEEDS_VALUES | NOT_ONES | NOT_EMPTY
 # Products whose order is chosen by sizes: sums round differently.

@@ -123,7 +123,7 @@ def results_of(a, b):
 
 
 def test_the_table_has_every_optimizer():
-    others = {"LBFGS", "Optimizer", "SparseAdam", "TransformOptimizer", "SGD"}
+    others = {"LBFGS", "Muon", "Optimizer", "SparseAdam", "TransformOptimizer", "SGD"}
     classes = {
         name
         for name in wf.optim.__all__
@@ -131,6 +131,25 @@ def test_the_table_has_every_optimizer():
         and issubclass(getattr(wf.optim, name), wf.optim.Optimizer)
     }
     assert classes - others <= set(OPTIMIZERS)
+
+
+def test_steps_of_muon_which_takes_matrices_alone():
+    def trained(wrap):
+        wf.manual_seed(0)
+        w = wf.nn.Parameter(wf.randn(4, 6))
+        optimizer = wf.optim.Muon([w], lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = ((x @ w) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = wrap(step)
+        return [float(run(wf.ones(3, 4) * i)) for i in range(1, 6)]
+
+    np.testing.assert_allclose(trained(wf.jit), trained(lambda step: step), rtol=1e-4)
 
 
 @every_optimizer

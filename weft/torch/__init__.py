@@ -11,7 +11,6 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..core.imports import lazy_attributes as _lazy_attributes
-from ..core.imports import load as _load
 from ..core.modes import is_grad_enabled
 from ..core.recordings import when_recording as _when_recording
 from ..core.threads import get_num_threads, set_num_threads
@@ -74,7 +73,12 @@ contiguous_format, preserve_format = "torch.contiguous_format", "torch.preserve_
 channels_last, channels_last_3d = "torch.channels_last", "torch.channels_last_3d"
 default_generator = random
 
-_when_recording(lambda: _load("weft.torch.recorded"))
+
+def _prepare_recordings() -> None:
+    from . import recorded  # noqa: F401, PLC0415  (when it, or what records, is imported)
+
+
+_when_recording(_prepare_recordings)
 __getattr__ = _lazy_attributes(  # when a program asks for them, so that the import stays fast
     globals(),
     {

@@ -111,8 +111,13 @@ class StandardUpdater(Updater):
 
     # -- one iteration -------------------------------------------------------------------------
 
+    serves = False  # no process is a parameter server here
+
     def start(self) -> None:
         """Begin a run."""
+
+    def conclude(self) -> None:
+        """End the steps of a run that went well."""
 
     def finish(self) -> None:
         """End a run."""

@@ -67,7 +67,6 @@ def _(x, group, size, index, axis):
 def _(s):
     yield Sample(s.real(2, 3), 0, 1, 0, 1)
     yield Sample(s.real(2, 3), 0, 1, 0, -2)
-    yield Sample(s.real(2, 4), 0, 2, 1, 1, label="of two")
     yield Sample(s.real(), 0, 1, 0, None, label="0-d")
     yield Sample(s.strided(4, 3), 0, 1, 0, 0, label="non-contiguous")
     yield Sample(s.integers(2), 0, 1, 0, 0, label="integers")
