@@ -38,8 +38,8 @@ class DeviceBlock:
     def __init__(self, pool: DevicePool, key: Key, memory: Any) -> None:
         self.pool, self.key, self.memory = pool, key, memory
 
-    def __del__(self) -> None:
-        if not sys.is_finalizing():  # when Python ends, modules go before the last values
+    def __del__(self, python_ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not python_ends():  # modules go before the last values, so the function is held here
             self.pool.take_back(self.key, self.memory)
 
 
