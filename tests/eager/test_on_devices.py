@@ -137,6 +137,14 @@ def test_gradients_are_where_their_tensors_are():
     assert w.grad.tolist() == [0, 2]
 
 
+def test_gradients_where_other_models_exchange_theirs():
+    handle = wf.distributed.parallel(wf.nn.Linear(1, 1))
+    try:
+        test_gradients_are_where_their_tensors_are()
+    finally:
+        handle.close()
+
+
 def test_gradients_of_gradients():
     def third(x):
         y = (x**3).sum()

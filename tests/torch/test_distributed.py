@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import weft.torch.distributed as dist
 from weft import torch
+from weft.autodiff.exchangers import exchangers
 from weft.torch.nn.parallel import DataParallel, DistributedDataParallel
 from weft.torch.utils.data.distributed import DistributedSampler
 
@@ -70,6 +72,15 @@ def test_accumulation_without_exchange():
         model(torch.ones(1, 1)).sum().backward()
     model(torch.ones(1, 1)).sum().backward()
     assert model.module.bias.grad.tolist() == [2.0]
+
+
+def test_gradients_travel_as_long_as_the_model_is_there():
+    model = DistributedDataParallel(torch.nn.Linear(1, 1))
+    averager = model._parallel.averager
+    assert averager in exchangers
+    del model
+    gc.collect()
+    assert averager not in exchangers
 
 
 def test_samplers_share_an_order():

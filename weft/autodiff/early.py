@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.device_array import on_devices
 from ..core.modes import no_grad
 from ..core.row_sparse import dense
 from ..core.tape import Leaf, TapeNode
@@ -39,7 +40,8 @@ class EarlyWalk(TapeWalk):
     """A walk over the tape that tells somebody of leaves whose gradients are final."""
 
     def __init__(self, finals: list[tuple[int, Leaf]], tell: Callable[[Leaf], None], retain: bool):
-        super().__init__(raw=True, retain=retain, rows=True)
+        raw = not on_devices()
+        super().__init__(raw=raw, retain=retain, rows=raw)
         self._announce = tell
         self.heap = _Heap(finals, self._tell)
 
@@ -73,7 +75,7 @@ def backward_and_exchange(root: Tensor, seed: Tensor, *, retain: bool, create_gr
         each.begin(behind)
     early = EarlyWalk(_finals(behind, told), lambda leaf: told[leaf].ready(leaf), retain)
     try:
-        left = early.run([root._node], [seed])
+        left = early.run([root._node], [seed], record=False)
     finally:
         early.release()
     _accumulate_all(left)

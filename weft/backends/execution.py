@@ -79,7 +79,9 @@ class Execution:
         self.backend.run(self._code, memories)
         self.memory.counts["programs"] += 1
         if self.program.flag is not None:
-            self._check_indices(blocks[self.program.flag.buffer.number])
+            number = self.program.flag.buffer.number
+            blocks[number].memory = memories[number]  # a back end may have put other there
+            self._check_indices(blocks[number])
         return RunResults(self.memory, blocks, memories, self._wholes)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -55,9 +56,11 @@ class DistributedDataParallel(_Wrapped):
     ) -> None:
         super().__init__(module)
         bucket = 25.0 if bucket_cap_mb is None else bucket_cap_mb
-        self.__dict__["_parallel"] = distributed.parallel(
+        made = distributed.parallel(
             module, group=process_group, bucket_mib=bucket, unused=find_unused_parameters
         )
+        self.__dict__["_parallel"] = made
+        weakref.finalize(self, made.close).atexit = False  # gradients travel as long as it is there
 
     def no_sync(self) -> AbstractContextManager[None]:
         """Let gradients stay those of this process, to be accumulated, inside a `with` block."""
