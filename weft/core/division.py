@@ -14,7 +14,7 @@ Elementwise operators, reductions and operators that only reshape need no rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from .dispatch import group
 from .op import F, elementwise, reduction
@@ -24,7 +24,7 @@ Label = Hashable
 Labels = tuple[Label, ...]
 
 
-class RankShare(NamedTuple):
+class RankShare:
     """Which part of an operation a process computes.
 
     label   the axes that are divided
@@ -33,10 +33,10 @@ class RankShare(NamedTuple):
     shape   of its part of the result
     """
 
-    label: Label
-    rank: int
-    ranks: int
-    shape: Shape
+    __slots__ = ("label", "rank", "ranks", "shape")
+
+    def __init__(self, label: Label, rank: int, ranks: int, shape: Shape) -> None:
+        self.label, self.rank, self.ranks, self.shape = label, rank, ranks, shape
 
     def places(self, index: Any, size: int, elsewhere: int = 0) -> tuple[Any, Any]:
         """Return which of some indices, of an axis so long, lie in this part, and where in it.
@@ -50,7 +50,7 @@ class RankShare(NamedTuple):
         return here, F.where(here, index - first, F.where(nowhere, length, elsewhere))
 
 
-class Division(NamedTuple):
+class Division:
     """Which axes of an operation can be divided.
 
     inputs   for each operand a label for each of its axes
@@ -61,10 +61,16 @@ class Division(NamedTuple):
              RankShare and of the parts of the operands
     """
 
-    inputs: Sequence[Labels | None]
-    output: Labels
-    sums: Mapping[Label, str | Callable[..., Any]] = {}
-    part: Callable[..., Any] | None = None
+    __slots__ = ("inputs", "output", "part", "sums")
+
+    def __init__(
+        self,
+        inputs: Sequence[Labels | None],
+        output: Labels,
+        sums: Mapping[Label, str | Callable[..., Any]] | None = None,
+        part: Callable[..., Any] | None = None,
+    ) -> None:
+        self.inputs, self.output, self.sums, self.part = inputs, output, sums or {}, part
 
 
 def division_of(op: Any, types: Sequence[Any], attrs: Sequence[Any]) -> Any:

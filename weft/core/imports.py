@@ -14,7 +14,9 @@ The first three hold a lock while they import: a fork waits, lest a child have h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from os import listdir
 from types import ModuleType
@@ -44,6 +46,23 @@ def load_modules(package: str) -> None:
     for name in sorted(names):  # pkgutil would take as long to import as a large module
         if not name.startswith("_"):
             import_module(f"{package}.{name}")
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Let Python look for no garbage inside a `with` block, if it does so at all.
+
+    >>> with uncollected():
+    ...     gc.isenabled()
+    False
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def lazy_attributes(

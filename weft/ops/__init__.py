@@ -7,7 +7,7 @@ name is asked for that is not known yet, so that `import weft` stays fast. Impor
 
 from functools import partial
 
-from ..core.imports import load_modules
+from ..core.imports import load_modules, uncollected
 from ..core.methods import attach_later, attach_methods
 from ..core.op import declare_later
 from . import creation, ranges, sizes
@@ -49,8 +49,9 @@ def _declare(packages: tuple[str, ...]) -> None:
     attach_methods()
 
 
-for _package in AT_ONCE:
-    load_modules(f"{__name__}.{_package}")
+with uncollected():  # all that modules make stays: a tenth of the time would go into looking
+    for _package in AT_ONCE:
+        load_modules(f"{__name__}.{_package}")
 for _packages in LATER:
     declare_later(partial(_declare, _packages))
 attach_later(LATER_METHODS)

@@ -161,8 +161,11 @@ def gather_adjoint(g: Tensor, index: Tensor, shape: Shape, dim: int) -> Tensor:
 @gather_adjoint.division
 def _(g, index, shape, dim):
     labels = _beside(shape, index.shape, dim)
-    alike = Division([labels, labels], labels)
-    return alike._replace(part=lambda at, g, index: F.gather_adjoint(g, index, at.shape, dim))
+
+    def part(at, g, index):
+        return F.gather_adjoint(g, index, at.shape, dim)
+
+    return Division([labels, labels], labels, part=part)
 
 
 @gather_adjoint.puts
