@@ -228,7 +228,8 @@ def _usual_settings() -> Iterator[None]:
         yield
     finally:
         wf.config.default_float = kept[0]
-        wf.set_grad_enabled(kept[1])
+        if wf.is_grad_enabled() != kept[1]:
+            wf.set_grad_enabled(kept[1])
         os.environ.clear()
         os.environ.update(kept[2])
 
