@@ -6,6 +6,7 @@ Samples are built into one graph, many at a time: compilers of devices take long
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -161,7 +162,27 @@ def names():
     return [chosen] if chosen else others
 
 
+@cache
+def why_not(device):
+    """Return why tests cannot run on a device; None if they can.
+
+    A driver may be here that does not know the processor, and compiles nothing for it.
+    """
+    try:
+        found = (wf.ones(2, device=device) + 1).tolist()
+    except wf.WeftError as error:
+        return f"{device}: {error}"
+    return None if found == [2, 2] else f"{device} finds that 1 + 1 is {found[0]}"
+
+
 def each_device():
     """Return what makes a test one of each device; it is skipped where there is none."""
     missing = pytest.mark.skip(reason="no device but the CPU is here")
-    return pytest.mark.parametrize("device", names() or [pytest.param("none", marks=missing)])
+    held = [pytest.param(name, marks=_skipped_if(why_not(name))) for name in names()]
+    return pytest.mark.parametrize("device", held or [pytest.param("none", marks=missing)])
+
+
+def _skipped_if(reason):
+    """Return the mark of a test that a device cannot run; one that is named must run it."""
+    chosen = os.environ.get("WEFT_BACKEND")
+    return () if reason is None or chosen else pytest.mark.skip(reason=reason)
