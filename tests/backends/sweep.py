@@ -39,6 +39,11 @@ class Piece(NamedTuple):
         return [self._replace(last=middle), self._replace(first=middle)]
 
     @property
+    def numbers(self) -> set[tuple[str, int]]:
+        """Return its programs, by kind and number."""
+        return {(self.what, number) for number in range(self.first, self.last)}
+
+    @property
     def is_single(self) -> bool:
         """Tell whether it cannot be taken apart."""
         return self.last - self.first == 1
@@ -120,7 +125,7 @@ def sweep(watched: Watched, log: Path, only: list[str], seconds: float) -> Count
     """Run all that is not in the log; return how many of each kind passed, failed and so on."""
     watched.start()
     known = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    done = {Piece(*entry["piece"]) for entry in known}
+    done = {number for entry in known for number in Piece(*entry["piece"]).numbers}
     pieces = [
         Piece(what, i, min(i + size, watched.counts[what]))
         for what, size in SIZES.items()
@@ -130,10 +135,10 @@ def sweep(watched: Watched, log: Path, only: list[str], seconds: float) -> Count
     with log.open("a") as file:
         while pieces:
             piece = pieces.pop(0)
-            if piece in done:
+            if piece.numbers <= done:
                 continue
-            found = watched.run(piece, seconds)
-            if "error" in found and not piece.is_single:
+            found = watched.run(piece, seconds) if piece.numbers.isdisjoint(done) else None
+            if found is None or ("error" in found and not piece.is_single):
                 pieces[:0] = piece.halves
                 continue
             known.append({"piece": piece, **found})
