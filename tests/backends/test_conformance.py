@@ -10,11 +10,24 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.backends.conformance import BATCH, Batch, assert_as_reference, each_device, to_array
+from tests.backends.conformance import (
+    BATCH,
+    Batch,
+    DerivativeBatch,
+    assert_as_reference,
+    each_device,
+    to_array,
+)
+from tests.backends.programs import (
+    CASES,
+    GRAPHS,
+    SIGNED,
+    assert_control_flow,
+    assert_mixed,
+    assert_same,
+)
 from tests.compile.agreement import PROGRAM, assert_agree
-from tests.graph.test_control_gradients import W, X, curvature, scalar
 from tests.ops import conformance as c
-from tests.programs.control_flow import PROGRAMS
 from tests.programs.loops import LoopProgram
 from tests.programs.mixed import MixedProgram
 from weft.backends.c_source.kernels import has_code
@@ -25,9 +38,7 @@ from weft.lower.kinds import DTYPES
 from weft.plan.device import Device
 
 EVERY = 150  # which samples an ordinary run takes
-CASES = c.cases()
 BATCHES = [CASES[i : i + BATCH] for i in range(0, len(CASES), BATCH)]
-TOLERANCE = {"float32": 2e-4, "float64": 1e-9}
 # What has no kernels on devices. LAPACK, and what stands on it:
 LAPACK = frozenset(
     (
@@ -45,27 +56,9 @@ HOST = frozenset(
 )
 # Results whose size depends on values, of which programs have none; they run node by node.
 SIZED = frozenset(("bincount", "distinct", "nonzero", "runs"))
-# What has none for a few shapes and dtypes.
-SOMETIMES = frozenset(
-    (
-        *("argmax", "argmin", "count_nonzero", "linear", "matmul", "pow", "vector_norm"),
-        *("getitem_arrays_adjoint", "pad_adjoint", "roll", "scatter_extreme", "setitem_arrays"),
-        *("nextafter", "random_categorical", "scatter_product"),
-    )
-)
-
-
-def run(device, graph, fetches, feeds):
-    """Return results on a device, not by Session.run, which would quietly interpret."""
-    executable = wf.Session(graph, device=device).executable(fetches, feeds)
-    arrays = [np.asarray(array, symbol.dtype) for symbol, array in feeds.items()]
-    return [to_array(value) for value in executable.run(arrays)]
-
-
-def assert_same(device, graph, fetches, feeds, tolerance):
-    expected = run("reference", graph, fetches, feeds)
-    for a, b in zip(run(device, graph, fetches, feeds), expected, strict=True):
-        assert_agree(a, b, tolerance)
+# What has none for a kind of operands: powers of integers, which may raise; masks with as many
+# values as they choose; draws without replacement.
+SOMETIMES = frozenset(("getitem_arrays_adjoint", "pow", "random_categorical", "setitem_arrays"))
 
 
 @each_device()
@@ -82,44 +75,36 @@ def test_the_registry(device, cases, convert):
     assert_as_reference(Batch(cases, convert), device)
 
 
-def derivatives(fn, sign, dtype):
-    """Return a program's value with its derivatives of first and second order, and its feeds."""
-    with wf.Graph() as graph:
-        x, w = wf.placeholder(X.shape, dtype), wf.placeholder(W.shape, dtype)
-        value = scalar(fn(x, w))
-        first = wf.gradients(value, [x, w])
-        second = wf.gradients(curvature(first), [x, w])
-    feeds = {x: (X * sign).astype(dtype), w: W.astype(dtype)}
-    return graph, [value, *first, *second], feeds
-
-
 @each_device()
-def test_control_flow_and_its_derivatives(device):
-    for fn in PROGRAMS[::6]:
-        assert_same(device, *derivatives(fn, 1.0, "float64"), TOLERANCE)
+def test_derivatives_of_samples_of_the_registry(device):
+    assert_as_reference(DerivativeBatch(CASES[EVERY // 2 :: EVERY]), device)
 
 
 @pytest.mark.long
 @each_device()
-@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["plus", "minus"])
-@pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
-def test_all_control_flow_and_its_derivatives(device, fn, sign):
-    assert_same(device, *derivatives(fn, sign, "float64"), TOLERANCE)
+@pytest.mark.parametrize("cases", BATCHES, ids=lambda cases: cases[0].id)
+def test_derivatives_of_the_registry(device, cases):
+    assert_as_reference(DerivativeBatch(cases), device)
+
+
+@each_device()
+def test_control_flow_and_its_derivatives(device):
+    for number in range(0, len(SIGNED), 12):
+        assert_control_flow(device, number)
+
+
+@pytest.mark.long
+@each_device()
+@pytest.mark.parametrize("number", range(len(SIGNED)), ids=lambda n: SIGNED[n][0].__name__)
+def test_all_control_flow_and_its_derivatives(device, number):
+    assert_control_flow(device, number)
 
 
 @each_device()
 @pytest.mark.parametrize("seed", range(2))
 def test_random_loops(device, seed):
     program = LoopProgram(seed)
-    assert_same(device, program.graph, program.fetches, program.feeds, TOLERANCE)
-
-
-def assert_mixed(device, seed, steps):
-    program = MixedProgram(seed, steps)
-    expected = run("reference", program.graph, program.fetches, program.feeds)
-    found = run(device, program.graph, program.fetches, program.feeds)
-    for kept, a, b in zip(program.fetched, found, expected, strict=True):
-        assert_agree(a, b, None if kept.exact else PROGRAM, repr(kept.symbol))
+    assert_same(device, program.graph, program.fetches, program.feeds)
 
 
 @each_device()
@@ -130,10 +115,10 @@ def test_random_graphs(device, seed):
 
 @pytest.mark.long
 @each_device()
-@pytest.mark.parametrize("first", range(0, 500, 25))
+@pytest.mark.parametrize("first", range(0, GRAPHS, 25))
 def test_many_random_graphs(device, first):
     for seed in range(first, first + 25):
-        assert_mixed(device, seed, 1 + seed % 16)
+        assert_mixed(device, seed)
 
 
 @each_device()

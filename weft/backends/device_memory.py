@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -27,20 +26,29 @@ MOST_CONSTANTS = 256  # small values that the device keeps, since programs use f
 CONSTANT_BYTES = 64
 KEPT_BYTES = 1 << 28  # that may wait to be used again
 
-Key = tuple[Shape, DType]
+
+class Shelf:
+    """Memory of one shape and dtype that was freed, and waits to be used again."""
+
+    __slots__ = ("dtype", "free", "nbytes", "shape")
+
+    def __init__(self, shape: Shape, dtype: DType) -> None:
+        self.shape, self.dtype = shape, dtype
+        self.nbytes = prod(shape) * int(dtype.itemsize)
+        self.free: list[Any] = []
 
 
 class DeviceBlock:
     """Memory of a device, for as long as a value needs it."""
 
-    __slots__ = ("key", "memory", "pool")
+    __slots__ = ("memory", "pool", "shelf")
 
-    def __init__(self, pool: DevicePool, key: Key, memory: Any) -> None:
-        self.pool, self.key, self.memory = pool, key, memory
+    def __init__(self, pool: DevicePool, shelf: Shelf, memory: Any) -> None:
+        self.pool, self.shelf, self.memory = pool, shelf, memory
 
     def __del__(self, python_ends: Callable[[], bool] = sys.is_finalizing) -> None:
         if not python_ends():  # modules go before the last values, so the function is held here
-            self.pool.take_back(self.key, self.memory)
+            self.pool.take_back(self.shelf, self.memory)
 
 
 class DevicePool:
@@ -54,29 +62,30 @@ class DevicePool:
         self.backend = backend
         self.own = backend.describe().own_memory
         self.counts: Counter[str] = Counter()
-        self._free: dict[Key, list[Any]] = {}
+        self._shelves: dict[tuple[Shape, DType], Shelf] = {}
         self._kept_bytes = 0
         self._constants: OrderedDict[tuple[str, Shape, bytes], DeviceBlock] = OrderedDict()
 
     # -- memory ------------------------------------------------------------------------------------
 
+    def shelf(self, shape: Shape, dtype: DType) -> Shelf:
+        """Return where memory of a shape and dtype waits; programs look for it once."""
+        key = tuple(shape), dtype
+        return self._shelves.get(key) or self._shelves.setdefault(key, Shelf(*key))
+
     def allocate(self, shape: Shape, dtype: DType) -> DeviceBlock:
         """Return memory, whatever is in it: some that was freed, if there is such."""
-        return self.allocated((tuple(shape), dtype))
+        return self.allocated(self.shelf(shape, dtype))
 
-    def allocated(self, key: Key) -> DeviceBlock:
-        """Return memory of a shape and dtype."""
-        free = self._free.get(key)
+    def allocated(self, shelf: Shelf) -> DeviceBlock:
+        """Return memory of a shelf's shape and dtype."""
         try:
-            memory = free.pop() if free else None
-        except IndexError:  # another thread was faster
-            memory = None
-        if memory is None:
-            memory = self._new(*key)
-        else:
-            self._kept_bytes -= _bytes_of(key)
-        self.counts["bytes"] += _bytes_of(key)
-        return DeviceBlock(self, key, memory)
+            memory = shelf.free.pop()
+            self._kept_bytes -= shelf.nbytes
+        except IndexError:
+            memory = self._new(shelf.shape, shelf.dtype)
+        self.counts["bytes"] += shelf.nbytes
+        return DeviceBlock(self, shelf, memory)
 
     def _new(self, shape: Shape, dtype: DType) -> Any:
         self.counts["allocations"] += 1
@@ -91,24 +100,25 @@ class DevicePool:
 
     def exhausted(self, shape: Shape, dtype: DType) -> AllocationError:
         """Return the error for a device that has no room for a value."""
-        held = self.counts["bytes"]
+        held, nbytes = self.counts["bytes"], self.shelf(shape, dtype).nbytes
         return AllocationError(
-            f"{self.name} has no room for {dtype.name}{list(shape)}, {_bytes_of((shape, dtype))} "
+            f"{self.name} has no room for {dtype.name}{list(shape)}, {nbytes} "
             f"bytes, beside the {held} bytes that tensors hold there; free some of them, take a "
             "smaller batch, or move tensors to another device. Nothing was changed"
         )
 
-    def take_back(self, key: Key, memory: Any) -> None:
+    def take_back(self, shelf: Shelf, memory: Any) -> None:
         """Keep memory that no value needs any more, for the next of its kind."""
-        nbytes = _bytes_of(key)
+        nbytes = shelf.nbytes
         self.counts["bytes"] -= nbytes
         if self._kept_bytes + nbytes <= KEPT_BYTES:
             self._kept_bytes += nbytes
-            self._free.setdefault(key, []).append(memory)
+            shelf.free.append(memory)
 
     def release(self) -> None:
         """Give back all that waits to be used again."""
-        self._free.clear()
+        for shelf in list(self._shelves.values()):
+            shelf.free.clear()
         self._constants.clear()
         self._kept_bytes = 0
 
@@ -116,7 +126,7 @@ class DevicePool:
 
     def value(self, block: DeviceBlock, shape: Shape) -> DeviceArray:
         """Return what memory holds as a value of some shape."""
-        return DeviceArray(self.name, block, tuple(shape), block.key[1])
+        return DeviceArray(self.name, block, tuple(shape), block.shelf.dtype)
 
     def copy_in(self, array: Array) -> DeviceArray:
         """Return an array of the host as a value."""
@@ -159,12 +169,6 @@ class DevicePool:
     def _check_here(self, value: DeviceArray) -> None:
         if value.device != self.name:
             raise DeviceError(f"{value!r} is not on {str(self.name)!r}")
-
-
-@lru_cache(maxsize=4096)
-def _bytes_of(key: Key) -> int:
-    shape, dtype = key
-    return prod(shape) * int(dtype.itemsize)
 
 
 _memories: dict[str, DevicePool] = {}

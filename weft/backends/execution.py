@@ -7,7 +7,7 @@ results handed out: nothing is copied but what comes from the host, and what the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,12 +50,14 @@ class Execution:
         given = {b.number for b in program.buffers if b.kind in ("constant", "feed", "state")}
         made = {v.buffer.number: v.buffer for v in program.outputs if v.buffer.kind == "arena"}
         self._made = [
-            (number, (tuple(b.shape), b.dtype)) for number, b in made.items() if number not in given
+            (number, self.memory.shelf(b.shape, b.dtype))
+            for number, b in made.items()
+            if number not in given
         ]
         self._clear: list[DeviceBlock] = []  # words in which no wrong index was reported yet
         # An object has a size that only a run tells: it is read from the host.
         outputs = program.outputs
-        self._wholes = {v: v.buffer.kind != "object" and v.whole for v in outputs}
+        self._wholes = {id(v): v.buffer.kind != "object" and v.whole for v in outputs}
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """Run on values of the shapes it was compiled for; return the fetches.
@@ -73,8 +75,8 @@ class Execution:
 
     def compute(self, blocks: Blocks) -> RunResults:
         """Run the kernels on memory of what comes from outside; return where results are."""
-        for number, key in self._made:
-            blocks[number] = self.memory.allocated(key)
+        for number, shelf in self._made:
+            blocks[number] = self.memory.allocated(shelf)
         memories: Memories = {number: block.memory for number, block in blocks.items()}
         self.backend.run(self._code, memories)
         self.memory.counts["programs"] += 1
@@ -83,6 +85,11 @@ class Execution:
             blocks[number].memory = memories[number]  # a back end may have put other there
             self._check_indices(blocks[number])
         return RunResults(self.memory, blocks, memories, self._wholes)
+
+    @property
+    def straight(self) -> Callable[[Sequence[DeviceArray]], list[DeviceArray]] | None:
+        """Return what runs the program on values of its device alone, if there is such a way."""
+        return None
 
     @property
     def direct(self) -> None:
@@ -168,15 +175,15 @@ class RunResults:
     """The results of a run, by views of the program's buffers."""
 
     def __init__(
-        self, memory: DevicePool, blocks: Blocks, memories: Memories, wholes: dict[View, bool]
+        self, memory: DevicePool, blocks: Blocks, memories: Memories, wholes: dict[int, bool]
     ) -> None:
         self._memory, self._blocks, self._memories = memory, blocks, memories
-        self._wholes = wholes  # whether a view shows all of its buffer
+        self._wholes = wholes  # whether a view, by its id, shows all of its buffer
 
     def __call__(self, view: View) -> DeviceArray:
         """Return what a view shows as a value of its own."""
         block = self._blocks.get(view.buffer.number)
-        if block is None or not self._wholes[view]:
+        if block is None or not self._wholes[id(view)]:
             return self._by_the_host(view)
         block.memory = self._memories[view.buffer.number]  # a back end may have put other there
         return self._memory.value(block, view.shape)

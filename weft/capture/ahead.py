@@ -404,7 +404,13 @@ def _maker(where: device | None, program: Program) -> Callable[[Array], Any]:
     found = program.device if where is None else where
     if found in (CPU, SEVERAL, AUTO):  # of several, each result is on its own
         return wrap
-    return lambda array: place(wrap(array), device(found))
+    there = device(found)
+
+    def made(value: Any) -> Tensor:
+        tensor = wrap(value)
+        return tensor if is_placed(value) and value.device == there else place(tensor, there)
+
+    return made
 
 
 def _guards(graph: Graph) -> list[Guard]:

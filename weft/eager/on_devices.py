@@ -162,7 +162,12 @@ def _compiled(
 
 def _launch_of(execution: Execution, explain: Launch, *, several: bool) -> Launch:
     """Return a program as a launch; what it refuses, the host is asked to explain."""
-    fetches = execution.program.fetches
+    fetches, straight = execution.program.fetches, execution.straight
+
+    def quick(values: Sequence[DeviceArray | None]) -> Any:
+        assert straight is not None
+        results = straight([x for x in values if x is not None])
+        return tuple(results) if several else results[0]
 
     def launch(values: Sequence[DeviceArray | None]) -> Any:
         placed = execution.placed([x for x in values if x is not None])
@@ -174,7 +179,7 @@ def _launch_of(execution: Execution, explain: Launch, *, several: bool) -> Launc
         results = [found(view) for view in fetches]
         return tuple(results) if several else results[0]
 
-    return launch
+    return launch if straight is None else quick
 
 
 def _host_launch(op: Any, attrs: tuple[Any, ...], memory: DevicePool) -> Launch:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.backends.conformance import to_array
+from tests.backends.conformance import to_array, why_not
 from tests.compile.agreement import PROGRAM, assert_agree
 from weft.backends import backend_named
 from weft.backends.c_source.devices import SourceBackend
@@ -19,8 +19,8 @@ from weft.backends.opencl.backend import open_device
 from weft.core.device_array import DeviceError
 from weft.core.errors import AllocationError
 
-is_here = any(d.type == "opencl" for d in wf.devices())
-needs_device = pytest.mark.skipif(not is_here, reason="no OpenCL device is here")
+reason = why_not("opencl:0")
+needs_device = pytest.mark.skipif(reason is not None, reason=str(reason))
 
 
 def network(x, w, i):

@@ -36,7 +36,7 @@ from .kernels import has_code, write_kernel
 from .launch import Launch, Room, program_source
 
 Memories = dict[int, Any]
-_ARENA = -1  # the number of no buffer
+ARENA = -1  # the number of no buffer
 
 
 class DeviceCode:
@@ -59,10 +59,10 @@ class DeviceCode:
         self.scratch = max((a.end for a in arguments if isinstance(a, Room)), default=0)
         self.begun = _begun_as_old(self.program)
         self.told = _words_read(self.program)
-        self._fixed = {id(launch): self._fixed_pointers(launch) for launch in self.functions}
+        self.fixed = {id(launch): self._fixed_pointers(launch) for launch in self.functions}
         self._arena: Any = None
         self._times: list[tuple[Kernel, Any]] | None = None
-        self._lock = RLock()
+        self.lock = RLock()
 
     @property
     def functions(self) -> list[Launch]:
@@ -89,7 +89,7 @@ class DeviceCode:
         for argument in launch.arguments:
             size = argument.dtype.itemsize
             if isinstance(argument, Room):
-                found.append((_ARENA, 0, (self.room + argument.start) // size))
+                found.append((ARENA, 0, (self.room + argument.start) // size))
                 continue
             buffer, offset = argument.buffer, int(argument.offset)
             if buffer.window is not None:
@@ -100,7 +100,7 @@ class DeviceCode:
 
     def pointers(self, launch: Launch, memories: Memories) -> list[Pointer] | None:
         """Return what a launch is given; None if windows must be looked behind."""
-        fixed = self._fixed[id(launch)]
+        fixed = self.fixed[id(launch)]
         if fixed is None:
             return None
         arena, found = self.arena(), []
@@ -111,7 +111,7 @@ class DeviceCode:
 
     def run(self, memories: Memories) -> None:
         """Run on memory; one run after another, since they share the arena."""
-        with self._lock:
+        with self.lock:
             _Run(self, memories, self._times).program()
 
     @contextmanager

@@ -7,12 +7,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...core.device_array import DeviceArray
+from ...core.dtype import DType
 from ...core.errors import IndexOutOfRange
+from ...core.shape import Shape
 from ...lower.kernels import CallKernel, Kernel, walk
 from ..execution import Execution
 from .code import DeviceCode
 from .kernels import has_code
 from .launch import Launch
+from .straight import StraightRun, is_straight
 
 
 class KernelTime(NamedTuple):
@@ -58,24 +61,38 @@ class DeviceExecution(Execution):
         """Whether `run_unchecked` may be called: not if the host takes part."""
         return not self.on_host
 
+    @cached_property
+    def straight(self) -> StraightRun | None:
+        """The program as launches that the host only asks for; None if it does more."""
+        if not is_straight(self.code):
+            return None
+        return StraightRun(self.code, self.memory, self._constants)
+
     def run_unchecked(self, feeds: tuple[Any, ...]) -> list[Any] | None:
         """Return the fetches; None if the feeds are not values of the device, as compiled for.
 
         None too if an index is out of range: a checked run tells which.
         """
-        if len(feeds) != len(self._fed):
+        if len(feeds) != len(self._types):
             return None
         here = self.memory.name
-        for buffer in self._fed:
-            x = feeds[buffer.slot]
+        for slot, shape, dtype in self._types:
+            x = feeds[slot]
             if x.__class__ is not DeviceArray or x.device != here:
                 return None
-            if x.dtype != buffer.dtype or x.shape != buffer.shape:
+            if x.dtype != dtype or x.shape != shape:
                 return None
+        if self.straight is not None:
+            return self.straight(feeds)
         try:
             return self.run(feeds)
         except IndexOutOfRange:
             return None
+
+    @cached_property
+    def _types(self) -> list[tuple[int, Shape, DType]]:
+        """What is fed: its place among the feeds, its shape and its dtype."""
+        return [(buffer.slot, tuple(buffer.shape), buffer.dtype) for buffer in self._fed]
 
     @property
     def code(self) -> DeviceCode:

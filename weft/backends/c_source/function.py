@@ -186,6 +186,18 @@ class CFunction(Instructions):
         a, b = self._same(a, b)
         return self.define(a.type, f"{mask} ? {a} : {b}")
 
+    def _extremum(self, name: str, better: str, signed: str, a: Operand, b: Operand) -> IRValue:
+        """Return the larger or smaller one, or NaN, by one choice.
+
+        Of two choices, one in the other, LLVM 14 takes time that doubles with each element of a
+        window whose extreme is wanted.
+        """
+        a, b = self._same(a, b)
+        if not is_float(a.type):
+            return self.select(self.icmp(signed, a, b), a, b)
+        wanted = f"({_float_comparison(better, a, b)}) | ({a} != {a})"
+        return self.select(self.define("i1", wanted), a, b)
+
     def fneg(self, x: IRValue) -> IRValue:
         """Return -x, also of zeros."""
         return self.define(x.type, f"-{x}")
@@ -258,9 +270,11 @@ def _as(x: IRValue, signed: bool) -> str:
 
 
 def _float_comparison(predicate: str, a: IRValue, b: IRValue) -> str:
-    """Return a comparison that is false (o..) or true (u..) for NaN."""
+    """Return a comparison that is false (o..) or true (u..) for NaN, without branches."""
     if predicate in ("uno", "ord"):
-        return f"{a} != {a} || {b} != {b}" if predicate == "uno" else f"{a} == {a} && {b} == {b}"
+        relation, both = ("!=", "|") if predicate == "uno" else ("==", "&")
+        sides = [f"{x} {relation} {x}" for x in dict.fromkeys((str(a), str(b)))]
+        return sides[0] if len(sides) == 1 else f"({sides[0]}) {both} ({sides[1]})"
     unordered, relation = predicate[0] == "u", predicate[1:]
     if relation in _OPPOSITE:
         return (
@@ -268,7 +282,7 @@ def _float_comparison(predicate: str, a: IRValue, b: IRValue) -> str:
         )
     if predicate in ("oeq", "une"):
         return f"{a} {_RELATIONS[relation]} {b}"
-    apart = f"({a} < {b} || {a} > {b})"
+    apart = f"(({a} < {b}) | ({a} > {b}))"
     return apart if predicate == "one" else f"!{apart}"
 
 

@@ -183,8 +183,10 @@ class OpenClDriver:
 
     def wait(self) -> None:
         """Wait until all is done."""
-        with self._errors():
+        try:
             self.queue.finish()
+        except self.cl.Error as error:
+            raise self._told(error, "stopped") from error
         self._pending.clear()
 
     @contextmanager

@@ -247,6 +247,15 @@ def _(b, x, value, arrays, spec):
     return b.put(places, value.at(*fit), "set", base=x)
 
 
+@setitem_arrays.expand  # one value where a mask holds: x[x < 0] = 0
+def _(x, value, arrays, spec):
+    mask = arrays[0]
+    if tuple(spec) != (ARRAY,) or mask.dtype.kind != "b" or value.ndim:
+        return None
+    chosen = F.reshape(mask, (*mask.shape, *[1] * (x.ndim - mask.ndim)))
+    return F.where(chosen, F.cast(value, x.dtype), x)
+
+
 @setitem_arrays.infer
 def _(x, value, arrays, spec):
     _check_value(value.shape, indexed_shape(x.shape, spec, arrays))

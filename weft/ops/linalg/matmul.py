@@ -75,6 +75,20 @@ def _(x, y):
     return products(x, y)
 
 
+@matmul.expand  # kernels of products are for floats
+def _(x, y):
+    if x.dtype.kind not in "biu":
+        return None
+    left = column(row(x) if x.ndim == 1 else x)
+    right = F.unsqueeze(column(y) if y.ndim == 1 else y, -3)
+    if x.dtype.kind == "b":
+        found = F.any(F.logical_and(left, right), -2)
+    else:
+        found = F.cast(F.sum(left * right, -2), x.dtype)
+    alone = [axis for axis, vector in ((-2, x), (-1, y)) if vector.ndim == 1]
+    return F.squeeze(found, tuple(alone)) if alone else found
+
+
 @matmul.infer
 def _(x, y):
     if x.ndim == 0 or y.ndim == 0:
@@ -242,6 +256,14 @@ def _affine(x, weight, bias):
     if bias is not None:
         out += bias  # the product is fresh, so nobody else sees it change
     return out
+
+
+@linear.expand
+def _(x, weight, bias):
+    if x.dtype.kind not in "biu":
+        return None
+    out = F.matmul(x, F.permute(weight, (1, 0)))
+    return out if bias is None else out + bias
 
 
 @linear.infer

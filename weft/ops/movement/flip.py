@@ -136,6 +136,13 @@ def _(g, shifts, axis):
     return F.roll(g, tuple(-step for step in shifts), axis)
 
 
+@roll.expand
+def _(x, shifts, axis):
+    if axis is not None or x.ndim == 1:
+        return None
+    return F.reshape(F.roll(F.reshape(x, (-1,)), shifts, 0), x.shape)
+
+
 @roll.place
 def _(b, x, shifts, axis):
     if axis is None:

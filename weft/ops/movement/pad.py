@@ -171,6 +171,17 @@ def _(g, pad_width, mode):
     return F.pad(g, pad_width, mode)
 
 
+@pad_adjoint.expand  # axis by axis
+def _(x, pad_width, mode):
+    axes = [axis for axis, pair in enumerate(pad_width) if any(pair)]
+    if len(axes) < 2:
+        return None
+    for axis in axes:
+        alone = [pair if a == axis else (0, 0) for a, pair in enumerate(pad_width)]
+        x = F.pad_adjoint(x, alone, mode)
+    return x
+
+
 @pad_adjoint.place
 def _(b, x, pad_width, mode):
     axes = [axis for axis, pair in enumerate(pad_width) if any(pair)]

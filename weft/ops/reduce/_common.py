@@ -35,6 +35,16 @@ def reduced_type(
     return TensorType(reduced_shape(x.shape, axis, keepdims), dtype or x.dtype)
 
 
+def reduced_behind(x: Any, axis: tuple[int, ...]) -> tuple[Any, tuple[int, ...]] | None:
+    """Return x with the axes that are reduced behind the others, and their numbers there.
+
+    None if that is where they are. A kernel of a device goes along rows.
+    """
+    kept = [a for a in range(x.ndim) if a not in axis]
+    last = tuple(range(len(kept), x.ndim))
+    return None if axis == last else (F.permute(x, (*kept, *axis)), last)
+
+
 def check_not_empty(x: TensorType, axis: tuple[int, ...], what: str) -> None:
     """Raise if a reduction without identity would run over no elements."""
     results = size_of(reduced_shape(x.shape, axis, True))

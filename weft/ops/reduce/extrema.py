@@ -17,6 +17,7 @@ from ._common import (
     as_flag,
     canon_reduction,
     check_not_empty,
+    reduced_behind,
     reduced_type,
     reduction_samples,
     reduction_text,
@@ -219,6 +220,25 @@ def _place_of(b, x, extremum):
     if x.dtype.kind == "f":
         here = here | b.is_nan(x)
     return b.reduce("min", b.select(here, b.index(), b.constant(2**63 - 1, int64)))
+
+
+@argmax.expand
+def _(x, axis, keepdims):
+    return _along_the_last(F.argmax, x, axis, keepdims)
+
+
+@argmin.expand
+def _(x, axis, keepdims):
+    return _along_the_last(F.argmin, x, axis, keepdims)
+
+
+def _along_the_last(position, x, axis, keepdims):
+    """Return places along another axis than the last as those along the last one."""
+    behind = None if axis is None else reduced_behind(x, (axis,))
+    if behind is None:
+        return None
+    found = position(behind[0], -1)
+    return F.unsqueeze(found, axis) if keepdims else found
 
 
 def _as_int64(position: Any) -> Any:

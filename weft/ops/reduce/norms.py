@@ -10,7 +10,7 @@ from ...core.dtype import as_dtype, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.op import F, composite, op, reduction
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import Axes, normalize_axes, normalize_axis, type_of
+from ...core.shape import Axes, normalize_axes, normalize_axis, reduced_shape, type_of
 from ...core.sums import sum_array, widened
 from ...core.tensor import Tensor
 from .._halves import rounded_once
@@ -18,6 +18,7 @@ from ._common import (
     canon_reduction,
     check_not_empty,
     count_of,
+    reduced_behind,
     reduced_type,
     reduction_samples,
     spread,
@@ -75,6 +76,15 @@ def _(x, ord, axis, keepdims):
         if ((norm > safe) & (norm < np.inf)).all():
             return norm.astype(x.dtype, copy=False)
     return vector_norm.derived(x, ord, axis, keepdims)
+
+
+@vector_norm.expand
+def _(x, ord, axis, keepdims):
+    behind = reduced_behind(x, axis)
+    if behind is None:
+        return None
+    norm = F.vector_norm(behind[0], ord, behind[1])
+    return F.reshape(norm, reduced_shape(x.shape, axis, keepdims))
 
 
 @vector_norm.lower

@@ -256,6 +256,11 @@ def _(x, axis, keepdims):
 count_nonzero.lower(lambda b, x, axis, keepdims: b.reduce("sum", b.cast(b.truth(x), b.result)))
 
 
+@count_nonzero.expand  # sums have kernels for all axes
+def _(x, axis, keepdims):
+    return F.sum(F.cast(F.not_equal(x, F.zeros_like(x)), int64), axis, keepdims)
+
+
 @count_nonzero.samples
 def _(s):
     yield from reduction_samples(s, s.booleans, grad=0)
