@@ -29,8 +29,7 @@ from .schedule import BatchSchedule, scheduled
 from .sharing import SharedTensors
 from .signatures import SignatureTable
 from .statistics import BatchPlan
-
-LATE = 1 << 40  # is added to levels of what nobody reads while examples wait, and what is behind
+from .written_calls import LATE
 
 
 class PutOffRun:
@@ -182,10 +181,13 @@ class PutOffRun:
         """Return the value of what stands for one: what it needs runs first."""
         if not self.is_there(x.index):
             self.wait(x)
+        store, place = self.store, x.index - self.start
+        if place >= 0 and store.__class__ is Arenas:  # thousands are read
+            row = self._rows.rows[place]
+            if row >= 0:
+                array: np.ndarray[Any, Any] = store.arrays[x.kind][row]
+                return array
         store, row = self.place(x)
-        if row >= 0 and store.__class__ is Arenas:  # thousands are read
-            array: np.ndarray[Any, Any] = store.arrays[x.kind][row]
-            return array
         with interpret_with(self.below):
             if row < 0:
                 return self._again(x)._read()
