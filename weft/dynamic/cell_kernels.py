@@ -75,6 +75,8 @@ def filling(most: int) -> int:
 class CellKernel:
     """Runs batches of a cell, and pulls their gradients back."""
 
+    takes_stack = False  # of operands
+
     def __init__(self, signature: BatchSignature, types: Sequence[TensorType]) -> None:
         self.signature = signature
         self.types = types
