@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.dynamic.cell_kernels import WIDE, width_for, width_within
+from weft.dynamic.cell_kernels import FEW_LEFT, WIDE, width_for, width_of_rest, width_within
 
 W = wf.tensor(np.random.default_rng(0).normal(size=(3, 3)), requires_grad=True)
 
@@ -160,3 +160,33 @@ def test_weights_of_wide_batches(count):
     np.testing.assert_allclose(total.item(), expected.item(), rtol=1e-12)
     (other,) = wf.gradients([expected], [weight])
     np.testing.assert_allclose(found.numpy(), other.numpy(), rtol=1e-9)
+
+
+def test_what_is_left_of_batches_has_few_widths():
+    widths = [width_of_rest(n) for n in range(1, 2 * FEW_LEFT)]
+    assert all(n <= width for n, width in enumerate(widths, 1))
+    assert len({*widths[:FEW_LEFT]}) == 7  # 2, 4, 8 and so on
+    assert widths[FEW_LEFT:] == [width_for(n) for n in range(FEW_LEFT + 1, 2 * FEW_LEFT)]
+
+
+def test_first_steps_run_by_the_code_of_the_others(monkeypatch):
+    weight = wf.tensor(np.random.default_rng(1).normal(size=(64, 64)) / 8, requires_grad=True)
+    step = wf.cell(lambda h, x: wf.tanh(h @ weight + x))
+
+    def last(xs):
+        h = wf.zeros(64, dtype=wf.float64)  # of which no gradient is wanted
+        for x in xs:
+            h = step(h, wf.tensor(np.full(64, x)))
+        return (h**2).sum()
+
+    examples = [[0.1, 0.2, 0.3], [0.4, 0.5], [0.6, 0.7, 0.8, 0.9]]
+    (expected,) = wf.gradients(wf.stack([last(xs) for xs in examples]).mean(), [weight])
+    mean = wf.batched(last, reduce="mean")
+    for _ in range(3):
+        (found,) = wf.gradients(mean(examples), [weight])
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-10)
+    (kernel,) = [s.kernel for s in mean._table.all if s.name == "<lambda>"]
+    with_zeros, others = sorted(kernel._code, key=sum)
+    assert kernel._code_for(with_zeros, 0) is kernel._code[others]
+    monkeypatch.setattr(wf.config, "nan_trap", True)
+    assert kernel._code_for(with_zeros, 0) is kernel._code[with_zeros]

@@ -4,7 +4,7 @@ import weft as wf
 from weft.eager.residuals import find_residuals
 
 
-def residuals(function, *shapes):
+def residuals(function, *shapes, **options):
     """Return the operators whose values are saved for the gradient of a function."""
     graph = wf.Graph()
     with graph:
@@ -13,7 +13,7 @@ def residuals(function, *shapes):
         seed = wf.placeholder(y.shape, y.dtype)
         found = wf.gradients(y, xs, seed)
     ends = [y.value], [seed.value], [g.value for g in found]
-    saved = find_residuals(graph, [x.value for x in xs], *ends)
+    saved = find_residuals(graph, [x.value for x in xs], *ends, **options)
     return sorted(value.node.op.name for value in saved)
 
 
@@ -23,6 +23,17 @@ def test_elementwise_functions_of_operands_are_computed_again():
 
 def test_products_are_saved():
     assert residuals(lambda x, w: wf.sin(x @ w), (8, 8), (8, 8)) == ["matmul"]
+
+
+def test_functions_are_saved_where_that_is_asked_for():
+    def gates(x, w):
+        i, o = wf.chunk(x @ w + 1.0, 2, axis=1)
+        return wf.sigmoid(i) * wf.tanh(o) * 2.0
+
+    shapes = (8, 8), (8, 16)
+    assert residuals(gates, *shapes) == ["matmul"]
+    assert residuals(gates, *shapes, keeps_functions=True) == ["sigmoid", "tanh"]
+    assert residuals(lambda x, w: x @ w * 2.0, *shapes, keeps_functions=True) == []
 
 
 def test_a_result_serves_in_place_of_what_it_was_computed_from():

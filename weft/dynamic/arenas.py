@@ -23,7 +23,7 @@ from .records import NUMBERS, stacked
 from .room import room_for
 from .schedule import PlacedBatch
 from .signatures import BatchSignature, SignatureTable
-from .tape_kernels import TapeKernel
+from .tape_kernels import tape_kernel
 
 
 class Arenas:
@@ -95,17 +95,8 @@ class Arenas:
         kernel = signature.kernel
         if kernel is None:
             kernel = signature.kernel = self._kernel(signature)
-        found: list[Array | None] = []
-        wanted: list[bool] = []
-        rest = self._operands(batch, kernel.width(size))
-        for spec, held in zip(signature.specs, shared, strict=True):
-            if spec.__class__ is int:
-                array, flows = next(rest)
-                found.append(array)
-                wanted.append(flows)
-            else:
-                found.append(None if held is None else held._value)
-                wanted.append(self._wants(signature, spec, held))
+        given = self._stacked(batch) if kernel.takes_stack else self._given(batch, kernel, shared)
+        found, wanted = zip(*given, strict=True) if given else ((), ())
         results, saved = kernel.run(found, size, wanted)
         outs = [(kind, self._block(kind, size)) for kind in signature.outs]
         for (kind, block), result in zip(outs, results, strict=True):
@@ -114,9 +105,30 @@ class Arenas:
                 self._track(kind, block)
         self.steps.append(RanBatch(batch, kernel, saved, shared, outs))
 
+    def _given(
+        self, batch: PlacedBatch, kernel: Any, shared: list[Any]
+    ) -> list[tuple[Array | None, bool]]:
+        """Return all operands, and whether gradients are wanted of each."""
+        signature, found = batch.signature, list[tuple[Array | None, bool]]()
+        rest = self._operands(batch, kernel.width(batch.size))
+        for spec, held in zip(signature.specs, shared, strict=True):
+            if spec.__class__ is int:
+                found.append(next(rest))
+            else:
+                value = None if held is None else held._value
+                found.append((value, self._wants(signature, spec, held)))
+        return found
+
+    def _stacked(self, batch: PlacedBatch) -> list[tuple[Array | None, bool]]:
+        """Return all operands as one, stacked behind the batch axis."""
+        kind, (place,) = batch.signature.specs[0], batch.places
+        self.gathered += 1
+        flows = batch.signature.grad and self._is_tracked(kind, place)
+        return [(self.arrays[kind].take(place.T, 0, mode="clip"), flows)]
+
     def _kernel(self, signature: BatchSignature) -> Any:
         if not getattr(signature.work, "is_large", False):
-            return TapeKernel(signature)
+            return tape_kernel(signature)
         types = [self.table.types[s] if s.__class__ is int else s.type for s in signature.specs]
         return CellKernel(signature, types)
 

@@ -10,6 +10,7 @@ long product in place of many short ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import ge
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from .signatures import BatchSignature
 
 EXACT = 16  # widths up to which code runs for just so many members
 STEPS = 8  # widths that there are between one power of two and the next
+FEW_LEFT = 128  # members up to which widths for what is left of batches are twice another
 WIDE = 512  # members from which on a batch has totals of its own
 MOST_WIDTHS = 256  # of which a program's code is kept at hand
 MOST_WANTED = 3  # which operands have gradients: so many combinations before all have
@@ -57,6 +59,14 @@ def width_within(size: int) -> int:
     return size // step * step
 
 
+def width_of_rest(size: int) -> int:
+    """Return such a number for what is left of batches: of small ones there are fewer still.
+
+    What is left is any number, and each width takes a plan.
+    """
+    return max(1 << (size - 1).bit_length(), LEAST) if size <= FEW_LEFT else width_for(size)
+
+
 def filling(most: int) -> int:
     """Return how many members batches of up to so many are filled up with, at most."""
     return max(most // STEPS, LEAST)
@@ -65,11 +75,14 @@ def filling(most: int) -> int:
 class CellKernel:
     """Runs batches of a cell, and pulls their gradients back."""
 
+    takes_stack = False  # of operands
+
     def __init__(self, signature: BatchSignature, types: Sequence[TensorType]) -> None:
         self.signature = signature
         self.types = types
         self.flags = tuple([spec.__class__ is int for spec in signature.specs])
         self._code: dict[tuple[bool, ...], CellCode] = {}
+        self._members: dict[tuple[bool, ...], int] = {}  # that ran so far, by what was wanted
 
     def width(self, size: int) -> int:
         """Return how many rows it is to be given for so many members."""
@@ -79,7 +92,7 @@ class CellKernel:
         self, operands: Sequence[Array], size: int, wanted: Sequence[bool]
     ) -> tuple[list[Array], Any]:
         """Return the results, and what `pull` needs to find the gradients of what is wanted."""
-        code = self._code_for(tuple(wanted))
+        code = self._code_for(tuple(wanted), size)
         given = [in_order(x) for x in operands]
         found = code.forward.run(given, width_for(size))
         count = len(self.signature.outs)
@@ -94,10 +107,10 @@ class CellKernel:
         given = [*saved.operands, *saved.kept, *[in_order(seed) for seed in seeds]]
         made = code.adjoint.run(given, width_for(saved.size))
         if code.shared:
-            saved.add_up([*given, *made[len(code.apart) :]])
+            saved.add_up([*given, *made])
         found: list[Any] = [None] * len(self.flags)
-        for i, g in zip(code.apart, made, strict=False):
-            found[i] = g[: saved.size]
+        for i, k in zip(code.apart, code.found, strict=True):
+            found[i] = made[k][: saved.size]
         return found
 
     def totals(self, saved: Sequence[SavedCell]) -> list[tuple[int, Array]]:
@@ -110,13 +123,29 @@ class CellKernel:
                     found += zip(slots, made, strict=True)
         return found
 
-    def _code_for(self, wanted: tuple[bool, ...]) -> CellCode:
-        found = self._code.get(wanted)
+    def _code_for(self, wanted: tuple[bool, ...], size: int) -> CellCode:
+        self._members[wanted] = self._members.get(wanted, 0) + size
+        found = self._wider(wanted) or self._code.get(wanted)
         if found is None:
             if any(wanted) and len(self._code) > MOST_WANTED:
                 wanted = tuple([is_float(t.dtype) for t in self.types])
             found = self._code.setdefault(wanted, CellCode(self.signature, self.types, wanted))
         return found
+
+    def _wider(self, wanted: tuple[bool, ...]) -> CellCode | None:
+        """Return code that most members run by, and that has gradients of more operands.
+
+        The first step of a recurrent network begins with zeros. By the code of all other steps it
+        computes gradients of these too, and its share of those of weights is in one product with
+        the others'. Who looks for NaNs would find such as nobody has asked for.
+        """
+        if len(self._code) < 2 or not any(wanted) or config.nan_trap or config.debug_interpret:
+            return None
+        for other, code in self._code.items():
+            covers = other != wanted and all(map(ge, other, wanted))
+            if covers and self._members.get(other, 0) > self._members[wanted]:
+                return code
+        return None
 
 
 class SizedProgram:
@@ -181,6 +210,7 @@ class CellCode:
 
     apart, shared   the operands with gradients: those that differ between members, and the others
     kept            which of the arrays that the first program makes the others take
+    found           which of the arrays that the adjoint makes are the gradients of `apart`
     taken           which of operands, kept arrays, gradients of results and what the adjoint leaves
                     the program of totals takes, and whether there is a row for each member in it
     """
@@ -223,12 +253,16 @@ class CellCode:
         self, graph: Graph, results: list[Value], pulled: dict[int, Value], name: str
     ) -> None:
         grads = list(pulled.values())
-        self._kept = find_residuals(graph, self._operands, results, self._seeds, grads)
+        self._kept = find_residuals(
+            graph, self._operands, results, self._seeds, grads, keeps_functions=True
+        )
         given = [*self._operands, *self._kept, *self._seeds]
         apart, shared = [pulled[i] for i in self.apart], [pulled[i] for i in self.shared]
-        self._frontier = self._between(graph, apart, shared, set(given)) if shared else []
-        self.adjoint = SizedProgram(Program(graph, [*apart, *self._frontier], given), name)
-        at_hand = [*given, *self._frontier]
+        frontier = self._between(graph, apart, shared, set(given)) if shared else []
+        left = list(dict.fromkeys([*apart, *frontier]))  # some are both
+        self.found = list(map(left.index, apart))
+        self.adjoint = SizedProgram(Program(graph, left, given), name)
+        at_hand = [*given, *left]
         taken = self._feeds_of(graph, shared, at_hand)
         self.totals = SizedProgram(Program(graph, shared, taken), name)
         has_rows = [bool(x.shape) and x.shape[0] is self.width for x in at_hand]
@@ -277,7 +311,7 @@ class CellCode:
                 yield x.total
         rest = [x for x in saved if x.left]
         if rest:
-            yield self.totals.run(self._joined(rest), width_for(sum(x.left for x in rest)))
+            yield self.totals.run(self._joined(rest), width_of_rest(sum(x.left for x in rest)))
 
     def _joined(self, saved: Sequence[SavedCell]) -> list[Array]:
         """Return what is left of several batches.
@@ -285,7 +319,7 @@ class CellCode:
         It is filled up to a width by members that are there, with gradients of zero.
         """
         total = sum(x.left for x in saved)
-        room = width_for(total) - total
+        room = width_of_rest(total) - total
         first = len(self._operands) + len(self._kept)
         found = []
         for k, (i, has_rows) in enumerate(self.taken):

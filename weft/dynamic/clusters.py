@@ -202,8 +202,24 @@ class ClusterWork:
 
     def together(self, operands: tuple[Any, ...], flags: tuple[bool, ...], size: Any) -> Any:
         """Run the members one after another, each for all that the batch has of it."""
-        rest, made = iter(operands), list[tuple[Any, ...]]()
-        for signature, sources in self.steps:
+        return self._go_on([], operands, size)
+
+    @property
+    def stacks(self) -> int | None:
+        """The axis along which all operands are stacked first, if that is how it begins."""
+        first = self.steps[0]
+        whole = all(source is None for source in first.sources)
+        count = sum(spec is not None for spec in self.specs())
+        return first.signature.work.stacks if whole and count == len(first.sources) else None
+
+    def behind_stack(self, stacked: Any, size: Any) -> Any:
+        """Run all members but the first, whose result is at hand."""
+        return self._go_on([(stacked,)], (), size)
+
+    def _go_on(self, made: list[tuple[Any, ...]], operands: tuple[Any, ...], size: Any) -> Any:
+        """Run the members whose results are not there yet; operands are those from outside."""
+        rest = iter(operands)
+        for signature, sources in self.steps[len(made) :]:
             values, given = iter(sources), list[Any]()
             for spec in signature.specs:
                 source = next(values) if spec.__class__ is int else None

@@ -9,7 +9,6 @@ such alone, which runs once for all). When a value is needed, all rows run, batc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 from ..core.device import device
@@ -24,9 +23,10 @@ from .example_draws import ExampleDraws
 from .example_state import ExampleState
 from .kernels import OpWork
 from .plans import ExamplePlan, plan_of
-from .running import LATE, PutOffRun
+from .running import PutOffRun
 from .sharing import check_on_host
 from .signatures import BatchSignature, SignatureTable, Slot, ValueDependentError, attrs_key
+from .written_calls import LATE, CallForm, new_stand_in, written_call
 
 
 class Deferring(PutOffRun):
@@ -41,6 +41,7 @@ class Deferring(PutOffRun):
         self._numbers: dict[Any, BatchSignature] = {}  # of numbers that are made tensors, by dtype
         self._forms: dict[Any, BatchSignature] = {}  # calls of cells that were met in this run
         self._ungraded: dict[Any, BatchSignature] = {}  # and those without gradients
+        self._written: dict[Any, Any] = {}  # cells, with what puts off calls like the last one
 
     # -- putting off -------------------------------------------------------------------------------
 
@@ -118,6 +119,23 @@ class Deferring(PutOffRun):
         It is what `Cell.__call__` does in general, for arguments that are put-off values, and
         tuples of such: of these there are thousands.
         """
+        found = self._as_written(cell, args)
+        if found is not None:
+            return found
+        operands = self._known_operands(cell, args)
+        if operands is None:
+            return None
+        key, refs, level = operands
+        forms = self._forms if not modes.grad_overrides or is_grad_enabled() else self._ungraded
+        signature = forms.get(tuple(key))
+        if signature is None:
+            return None
+        if cell not in self._written:
+            self._write(cell, args, signature)
+        return self._put_off_cell(signature, refs, level)
+
+    def _known_operands(self, cell: Any, args: tuple[Any, ...]) -> Any:
+        """Return the form of a call, what it reads, and its depth; None for other arguments."""
         key: list[Any] = [cell]
         refs: list[int] = []
         level, start = 0, self.start
@@ -126,13 +144,8 @@ class Deferring(PutOffRun):
             values: Any = x
             if x.__class__ is tuple:
                 key.append(tuple)
-            elif x.__class__ is DeferredTensor:
-                values = (x,)
             else:
-                known = self.state.data.get(id(x))
-                if known is None or known[0] is not x:
-                    return None
-                values = known[1:]
+                values = (x if x.__class__ is DeferredTensor else self.row_of(x),)
             for y in values:
                 if y.__class__ is not DeferredTensor or y.run is not self:
                     return None
@@ -143,9 +156,23 @@ class Deferring(PutOffRun):
                 refs.append(index)
                 if depth >= level and index >= (fresh if depth < LATE else late):
                     level = depth + 1
-        forms = self._forms if not modes.grad_overrides or is_grad_enabled() else self._ungraded
-        found = forms.get(tuple(key))
-        return None if found is None else self._put_off_cell(found, refs, level)
+        return key, refs, level
+
+    def _as_written(self, cell: Any, args: tuple[Any, ...]) -> Any:
+        """Put off a call like one before by what was written for it; None if it is another."""
+        written = self._written.get(cell)
+        if written is None or modes.grad_overrides:
+            return None
+        signature, waits, put_off = written
+        if waits is not (self.has_read and signature.waits is True):
+            del self._written[cell]
+            return None
+        return put_off(self, args)
+
+    def row_of(self, x: Any) -> DeferredTensor | None:
+        """Return what stands for a tensor that is data of this example already."""
+        known = self.state.data.get(id(x))
+        return known[1] if known is not None and known[0] is x else None
 
     def _put_off_cell(self, found: BatchSignature, refs: list[int], level: int) -> Any:
         """Do what `put_off` does, and return results in the nest of the cell."""
@@ -159,7 +186,7 @@ class Deferring(PutOffRun):
         records.firsts.append(index)
         results = []
         for kind in found.outs:
-            made: Any = _new_stand_in()
+            made: Any = new_stand_in()
             made.run, made.index, made.kind, made.level = self, index, kind, level
             results.append(made)
             index += 1
@@ -181,10 +208,25 @@ class Deferring(PutOffRun):
                     return
                 key.append(z.kind)
         (self._forms if self.grad() else self._ungraded)[tuple(key)] = signature
+        self._write(cell, args, signature)
+
+    def _write(self, cell: Any, args: tuple[Any, ...], signature: BatchSignature) -> None:
+        """Have calls like this one put off by a function that is written for them."""
+        work = signature.work
+        if not (work.is_single or work.is_flat) or not self.grad():
+            return
+        values = [y for x in args for y in (x if x.__class__ is tuple else (x,))]
+        rows = [y if y.__class__ is DeferredTensor else self.row_of(y) for y in values]
+        kinds = tuple([y.kind for y in rows if y is not None])
+        if len(kinds) == len(rows):
+            lengths = tuple([len(x) if x.__class__ is tuple else None for x in args])
+            waits = self.has_read and signature.waits is True
+            made = CallForm(lengths, kinds, signature.index, signature.outs, work.is_single, waits)
+            self._written[cell] = signature, waits, written_call(made)
 
     def stand_in(self, index: int, kind: int, level: int) -> DeferredTensor:
         """Return what stands for a value."""
-        made: Any = _new_stand_in()
+        made: Any = new_stand_in()
         made.run, made.index, made.kind, made.level = self, index, kind, level
         stands: DeferredTensor = made
         return stands
@@ -281,7 +323,7 @@ class Deferring(PutOffRun):
         records.signatures.append(signature.index)
         records.levels.append(0)
         records.firsts.append(self.count)
-        made: Any = _new_stand_in()
+        made: Any = new_stand_in()
         made.run, made.index, made.kind, made.level = self, self.count, kind, 0
         self.count += 1
         stands: Tensor = made
@@ -302,10 +344,8 @@ class Deferring(PutOffRun):
         if target in self.shared:
             self._forms.clear()
             self._ungraded.clear()
+            self._written.clear()
         super().before_write(target)
-
-
-_new_stand_in: Any = partial(object.__new__, DeferredTensor)  # the fastest way past __init__
 
 
 def _is_vector(spec: Any) -> bool:

@@ -9,6 +9,7 @@ from ..core.batching import BatchedCall, rule_of
 from ..core.dispatch import ERRORS, explain, group, run
 from ..core.op import F, random
 from ..core.shape import TensorType
+from ..ops.movement.join import stack
 from .signatures import BatchSignature, ValueDependentError
 
 
@@ -34,6 +35,15 @@ class OpWork:
         if any(not isinstance(size, int) for kind in found for size in kind.shape):
             raise ValueDependentError
         return found
+
+    @property
+    def stacks(self) -> int | None:
+        """The axis along which operands are stacked, if that is what it does."""
+        return self.attrs[0] if self.op is stack else None
+
+    def behind_stack(self, stacked: Any, size: Any) -> Any:
+        """Return operands that are stacked already: nothing is left to do."""
+        return stacked
 
     def alone(self, operands: tuple[Any, ...]) -> Any:
         """Run the operation once."""

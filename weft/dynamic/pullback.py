@@ -132,6 +132,10 @@ class SavedRun:
         width = ran.kernel.width(batch.size)
         seeds = [grads[kind].seed(block, width) for kind, block in ran.outs if kind in grads]
         found = ran.kernel.pull(ran.saved, seeds, True)
+        if ran.kernel.takes_stack:
+            if found[0] is not None:
+                _give(grads, batch.signature.specs[0], 0, batch, np.swapaxes(found[0], 0, 1))
+            return
         pairs = [*zip(batch.signature.specs, found, strict=True)]
         for spec, g in pairs:
             if g is not None and spec.__class__ is not int:
@@ -139,15 +143,12 @@ class SavedRun:
         rest = [pair for pair in pairs if pair[0].__class__ is int]
         # The last operand first: who reads a value last writes.
         ends = [*accumulate(batch.signature.runs)]
-        flags = zip(batch.places, batch.distinct, batch.last, [0, *ends[:-1]], ends, strict=True)
-        for where, distinct, last, begin, end in reversed([*flags]):
-            kind, g = rest[begin][0], _together([g for _, g in rest[begin:end]])
-            if g is None:
-                continue
-            if last and grads[kind].is_blank:
-                grads[kind].write(where, g)
-            else:
-                grads[kind].add(where, g, distinct)
+        begins = [0, *ends[:-1]]
+        for i in reversed(range(len(ends))):
+            own = rest[begins[i] : ends[i]]
+            g = _together([g for _, g in own])
+            if g is not None:
+                _give(grads, own[0][0], i, batch, g)
 
     # -- on tensors --------------------------------------------------------------------------------
 
@@ -189,6 +190,14 @@ class SavedRun:
             return values
         rows = range(block.start, block.stop)
         return F.stack([where.get((kind, row), values[row - block.start]) for row in rows])
+
+
+def _give(grads: dict[int, GradientRows], kind: int, i: int, batch: PlacedBatch, g: Array) -> None:
+    """Let the values in a run of operands have their gradients."""
+    if batch.last[i] and grads[kind].is_blank:
+        grads[kind].write(batch.places[i], g)
+    else:
+        grads[kind].add(batch.places[i], g, batch.distinct[i])
 
 
 def _together(gs: list[Any]) -> Any:

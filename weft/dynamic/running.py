@@ -7,6 +7,7 @@ their kind, batch by batch; at the end all do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ from .schedule import BatchSchedule, scheduled
 from .sharing import SharedTensors
 from .signatures import SignatureTable
 from .statistics import BatchPlan
+from .written_calls import LATE
 
-LATE = 1 << 40  # is added to levels of what nobody reads while examples wait, and what is behind
+_index = attrgetter("index")
 
 
 class PutOffRun:
@@ -182,10 +184,13 @@ class PutOffRun:
         """Return the value of what stands for one: what it needs runs first."""
         if not self.is_there(x.index):
             self.wait(x)
+        store, place = self.store, x.index - self.start
+        if place >= 0 and store.__class__ is Arenas:  # thousands are read
+            row = self._rows.rows[place]
+            if row >= 0:
+                array: np.ndarray[Any, Any] = store.arrays[x.kind][row]
+                return array
         store, row = self.place(x)
-        if row >= 0 and store.__class__ is Arenas:  # thousands are read
-            array: np.ndarray[Any, Any] = store.arrays[x.kind][row]
-            return array
         with interpret_with(self.below):
             if row < 0:
                 return self._again(x)._read()
@@ -226,12 +231,15 @@ class PutOffRun:
 
     def block(self, values: Sequence[DeferredTensor], kind: int) -> Tensor | None:
         """Return values of one type as the rows of a tensor; None if they lie in no one place."""
-        places = [self.place(x) for x in values]
-        store = places[0][0]
-        if any(other is not store or row < 0 for other, row in places):
+        among = self._values_at(values[0])
+        places = np.array([x.index for x in values]) - among.start
+        if any(self._values_at(x).store is not among.store for x in _ends(values)):
+            return None
+        rows = among.rows[places]
+        if bool((rows < 0).any()):
             return None
         with interpret_with(self.below):
-            found: Tensor = store.take(kind, np.array([row for _, row in places]))
+            found: Tensor = among.store.take(kind, rows)
         return found
 
     def become(self, x: DeferredTensor, tensor: Tensor) -> None:
@@ -265,3 +273,8 @@ class PutOffRun:
             self.closed.append(values)
             self.plan.closed(self.store)
             self._open()
+
+
+def _ends(values: Sequence[DeferredTensor]) -> tuple[DeferredTensor, DeferredTensor]:
+    """Return the values that were put off first and last: others lie where both of them do."""
+    return min(values, key=_index), max(values, key=_index)

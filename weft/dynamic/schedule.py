@@ -157,22 +157,42 @@ def _cut(
     signatures: Sequence[BatchSignature], sizes: list[int], operands: Operands
 ) -> list[PlacedBatch]:
     """Return operands batch by batch."""
-    rows, starts, firsts, apart, distinct, last = operands
     found, begin = list[PlacedBatch](), 0
     for signature, size in zip(signatures, sizes, strict=True):
-        batch = PlacedBatch(signature, size, [], [], [])
-        for count in signature.runs:
-            at, end = starts[begin], begin + count
-            final = all(last[begin:end])
-            if count > 1:
-                place: Any = rows[at : at + count * size].reshape(count, size)
-            elif apart[begin]:
-                place = rows[at : at + size]
-            else:
-                place = slice(firsts[begin], firsts[begin] + size)
-            batch.places.append(place)
-            batch.distinct.append(final or (count == 1 and distinct[begin]))
-            batch.last.append(final)
-            begin = end
-        found.append(batch)
+        end = begin + signature.arity
+        cut = _cut_singly if len(signature.runs) == signature.arity else _cut_runs
+        found.append(PlacedBatch(signature, size, *cut(signature, size, operands, begin, end)))
+        begin = end
     return found
+
+
+def _cut_singly(
+    signature: BatchSignature, size: int, operands: Operands, begin: int, end: int
+) -> tuple[list[Any], list[bool], list[bool]]:
+    """Return where operands lie, each of which is a run of its own."""
+    rows, starts, firsts, apart, distinct, last = operands
+    places: list[Any] = [
+        rows[starts[i] : starts[i] + size] if apart[i] else slice(firsts[i], firsts[i] + size)
+        for i in range(begin, end)
+    ]
+    return places, distinct[begin:end], last[begin:end]
+
+
+def _cut_runs(
+    signature: BatchSignature, size: int, operands: Operands, begin: int, end: int
+) -> tuple[list[Any], list[bool], list[bool]]:
+    """Return where operands lie, of which many of one type are gathered as one."""
+    places, distinct, last = list[Any](), list[bool](), list[bool]()
+    for count in signature.runs:
+        if count > 1:
+            at, final = operands.starts[begin], all(operands.last[begin : begin + count])
+            places.append(operands.rows[at : at + count * size].reshape(count, size))
+            distinct.append(final)
+            last.append(final)
+        else:
+            own = _cut_singly(signature, size, operands, begin, begin + 1)
+            places += own[0]
+            distinct += own[1]
+            last += own[2]
+        begin += count
+    return places, distinct, last

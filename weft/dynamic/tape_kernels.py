@@ -10,15 +10,22 @@ import numpy as np
 from ..autodiff.engine import ReverseWalk
 from ..core.dtype import Array, is_float
 from ..core.modes import GradMode
+from ..core.op import F
 from ..core.row_sparse import dense
 from ..core.tape import Leaf
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .kernels import run_batch
-from .signatures import BatchSignature
+from .signatures import MANY, BatchSignature
 
 
 class TapeKernel:
-    """Runs batches of a signature, and pulls their gradients back."""
+    """Runs batches of a signature, and pulls their gradients back.
+
+    takes_stack   whether it is given all operands as one, stacked behind the batch axis, and gives
+                  their gradients so
+    """
+
+    takes_stack = False
 
     def __init__(self, signature: BatchSignature) -> None:
         self.signature = signature
@@ -39,10 +46,13 @@ class TapeKernel:
             ]
         )
         with GradMode(any(wanted)):
-            outs = run_batch(self.signature, tensors, size)
+            outs = self._compute(tensors, size)
         arrays = [y._value for y in outs]
         roots = [y._node for y in outs if is_float(y.dtype)]
         return arrays, (roots, leaves) if any(node is not None for node in roots) else None
+
+    def _compute(self, operands: tuple[Any, ...], size: int) -> tuple[Any, ...]:
+        return run_batch(self.signature, operands, size)
 
     def pull(self, saved: Any, seeds: Sequence[Array], retain: bool) -> list[Any]:
         """Return the gradients of the operands, None of those that have none."""
@@ -55,6 +65,27 @@ class TapeKernel:
     def totals(self, saved: Sequence[Any]) -> list[tuple[int, Array]]:
         """Return gradients of shared operands that are added up over batches: none."""
         return []
+
+
+class StackKernel(TapeKernel):
+    """The same for what begins by stacking many operands: gathering them has stacked them.
+
+    Losses of the words of a sentence are such, and there are as many signatures as lengths.
+    """
+
+    takes_stack = True
+
+    def _compute(self, operands: tuple[Any, ...], size: int) -> tuple[Any, ...]:
+        work, (x,) = self.signature.work, operands
+        made = work.behind_stack(F.moveaxis(x, 1, work.stacks + 1) if work.stacks else x, size)
+        return made if isinstance(made, tuple) else (made,)
+
+
+def tape_kernel(signature: BatchSignature) -> TapeKernel:
+    """Return what runs batches of a signature by operators."""
+    gathered = signature.runs == (len(signature.specs),) and signature.arity >= MANY
+    stacks = gathered and getattr(signature.work, "stacks", None) is not None
+    return StackKernel(signature) if stacks else TapeKernel(signature)
 
 
 def _array(g: Any) -> Array | None:

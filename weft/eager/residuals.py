@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..core.op import elementwise
+from ..core.scalar.functions import FUNCTIONS, POLYNOMIAL
 from ..core.shape import size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
@@ -27,10 +29,15 @@ def find_residuals(
     results: Sequence[Value],
     seeds: Sequence[Value],
     gradients: Sequence[Value],
+    *,
+    keeps_functions: bool = False,
 ) -> list[Value]:
     """Return the values to save, between the operands and the gradients of the operands.
 
     Results, which are there anyway, are among them where they serve.
+
+    keeps_functions   whether values of functions such as exp are saved too: where arrays are so
+                      small that they stay in caches, they are read sooner than computed
     """
     needed = graph.ancestors(gradients, operands)
     later = _behind(needed, set(seeds))
@@ -41,7 +48,7 @@ def find_residuals(
         value = pending.pop()
         if value in met or value in given or value.node in later or value.node.op in SOURCES:
             continue
-        met[value] = value in results or _is_worth_saving(value)
+        met[value] = value in results or _is_worth_saving(value, keeps_functions)
         if not met[value]:
             pending += [x for x in value.node.inputs if x is not None]
     return [value for value, saved in met.items() if saved]
@@ -57,8 +64,11 @@ def _behind(nodes: Sequence[Node], seeds: set[Value]) -> set[Node]:
     return found
 
 
-def _is_worth_saving(value: Value) -> bool:
+def _is_worth_saving(value: Value, keeps_functions: bool) -> bool:
     node = value.node
+    if keeps_functions and node.op.kind == elementwise:
+        function = FUNCTIONS.get(node.op.name)
+        return function is not None and function.cost >= POLYNOMIAL
     if getattr(node.op, "kind", None) not in PASSES and node.op is not embedding:
         return True
     largest = max((size_of(x.shape) for x in node.inputs if x is not None), default=0)
