@@ -5,18 +5,24 @@
 Two servers of each model run in processes of their own on loopback: one with batches of up to 32
 items, one with a batch for each item (max_batch=1). This process is the load: a number of
 connections, each with one request under way, alternating between the servers in slices so that
-both meet the same machine. Every answer is compared with what the model gives in this process.
+both meet the same machine. Every answer is compared with what the model gives in this process,
+when its slice is over. `--apart` gives the load a processor of its own and the servers the others:
+then nothing but the servers' own work is compared. `model ms` is the time that the model took
+for an item, `cpu ms` what all of the server took of processors: the ratio cannot be larger than the
+two of `model ms` are apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import selectors
 import socket
 import subprocess
 import sys
 import time
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -101,9 +107,10 @@ def serve(name: str, max_batch: int, max_wait_ms: float) -> int:
 class Server:
     """A server in a process of its own."""
 
-    def __init__(self, name: str, max_batch: int, max_wait_ms: float) -> None:
+    def __init__(self, name: str, max_batch: int, max_wait_ms: float, processors: set[int]) -> None:
         command = [sys.executable, __file__, "--server", name, "--max-batch", str(max_batch)]
         command += ["--max-wait-ms", str(max_wait_ms)]
+        command += ["--processors", ",".join(map(str, sorted(processors)))]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline().rpartition(":")[2])
@@ -189,10 +196,13 @@ class Client:
             raise SystemExit("the server closed a connection")
         self.received += part
         head, end, body = self.received.partition(b"\r\n\r\n")
-        if not end:
-            return None
-        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
-        return (head, body) if len(body) >= length else None
+        return (head, body) if end and len(body) >= body_length(head) else None
+
+
+@lru_cache
+def body_length(head: bytes) -> int:
+    """Return what a head says of its body; nearly all heads of a second are the same."""
+    return int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
 
 
 def run_load(port: int, load: Load, count: int, clients: int) -> tuple[float, list[float]]:
@@ -200,26 +210,29 @@ def run_load(port: int, load: Load, count: int, clients: int) -> tuple[float, li
     selector = selectors.DefaultSelector()
     connections = [Client(port) for _ in range(clients)]
     latencies: list[float] = []
+    answers: list[tuple[int, bytes, bytes]] = []
     started = time.perf_counter()
     sent = 0
     for client in connections:
         selector.register(client.sock, selectors.EVENT_READ, client)
         client.send(load, sent)
         sent += 1
-    while len(latencies) < count:
+    while len(answers) < count:
         for key, _ in selector.select():
             client = key.data
             answer = client.receive()
             if answer is None:
                 continue
             latencies.append(time.perf_counter() - client.started)
-            load.check(client.number, *answer)
+            answers.append((client.number, *answer))
             if sent < count:
                 client.send(load, sent)
                 sent += 1
     took = time.perf_counter() - started
     for client in connections:
         client.sock.close()
+    for found in answers:
+        load.check(*found)
     return took, latencies
 
 
@@ -229,7 +242,7 @@ def run_load(port: int, load: Load, count: int, clients: int) -> tuple[float, li
 def compare(name: str, options: argparse.Namespace) -> dict[str, Any]:
     load = Load(name, options.body)
     sizes = (1, options.max_batch)
-    servers = {size: Server(name, size, options.max_wait_ms) for size in sizes}
+    servers = {size: Server(name, size, options.max_wait_ms, options.for_servers) for size in sizes}
     seconds: dict[int, list[float]] = {size: [] for size in sizes}
     latencies: dict[int, list[float]] = {size: [] for size in sizes}
     part = options.requests // SLICES
@@ -251,6 +264,7 @@ def compare(name: str, options: argparse.Namespace) -> dict[str, Any]:
             "p50 ms": 1000 * p50,
             "p99 ms": 1000 * p99,
             "mean batch": grown["weft_items_total"] / grown["weft_batches_total"],
+            "model ms": 1000 * grown["weft_batch_seconds_sum"] / grown["weft_items_total"],
             "cpu ms": 1000 * grown["process_cpu_seconds_total"] / (part * SLICES),
         }
     result["ratio"] = sum(seconds[1]) / sum(seconds[sizes[1]])
@@ -277,9 +291,19 @@ def main() -> int:
     parser.add_argument("--max-wait-ms", type=float, default=2.0)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--server", choices=tuple(MODELS), help=argparse.SUPPRESS)
+    parser.add_argument("--apart", action="store_true", help="a processor for the load alone")
+    parser.add_argument("--processors", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.server:
+        os.sched_setaffinity(0, map(int, options.processors.split(",")))
         return serve(options.server, options.max_batch, options.max_wait_ms)
+    options.for_servers = os.sched_getaffinity(0)
+    if options.apart:
+        mine = max(options.for_servers)
+        options.for_servers -= {mine}
+        if not options.for_servers:
+            raise SystemExit("--apart needs two processors")
+        os.sched_setaffinity(0, {mine})
     for name in options.models.split(","):
         result = compare(name, options)
         print(json.dumps(result)) if options.json else show(result)

@@ -382,3 +382,10 @@ def test_fetching_nothing(fetches):
     session = wf.Session(graph, compiled=True)
     assert session.run(fetches, {"x": np.ones(2, np.float32)}) == fetches
     assert session.run(fetches) == fetches
+
+
+def test_examples_that_are_too_few_or_too_many():
+    with pytest.raises(TypeError, match=r"compile: Linear takes \(x.*give an example.*'x'"):
+        wf.compile(wf.nn.Linear(3, 2))
+    with pytest.raises(TypeError, match=r"Received: 2 examples, too many positional arguments"):
+        wf.compile(lambda x: x, wf.ones(2), wf.ones(2))

@@ -58,6 +58,7 @@ def test_sizes_that_differ_are_open():
         ({"threads": 1.5}, ArgumentTypeError, "threads"),
         ({"treads": 2}, ArgumentTypeError, "there is no option treads; there are batches, "),
         ({"batches": []}, ArgumentError, "batches must be sizes"),
+        ({"batches": 8}, ArgumentTypeError, "batches must be several sizes.*Received: 8"),
         ({"batches": [-1]}, ArgumentError, "batches must be sizes"),
         ({"input_names": ["a", "b"]}, ArgumentError, "input_names must be 1 different names"),
         ({"output_names": "y"}, ArgumentTypeError, "output_names must be a list of names"),

@@ -9,7 +9,7 @@ import pytest
 
 import weft as wf
 from weft.core.anomaly import has_nan
-from weft.core.row_sparse import asks_for_rows, summed_rows
+from weft.core.row_sparse import asks_for_rows, summed_rows, write_rows
 from weft.ops.index.embedding import embedding
 
 RNG = np.random.default_rng(0)
@@ -63,6 +63,24 @@ def test_rows_of_any_size_are_sorted(largest):
     distinct, sums = summed_rows(rows, np.ones((rows.size, 1)))
     np.testing.assert_array_equal(distinct, np.unique(rows))
     assert sums.sum() == rows.size
+
+
+@pytest.mark.parametrize("shape", [(9,), (9, 4), (9, 2, 3), (9, 0)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_rows_are_written(shape, dtype):
+    table = RNG.standard_normal(shape).astype(dtype)
+    rows = np.array([3, 8, 0, 3, -2])
+    values = RNG.standard_normal((5, *shape[1:]))
+    for written in (table.copy(), np.array(table, order="F")):
+        expected = table.copy()
+        expected[rows] = values.astype(dtype)
+        write_rows(written, rows, values)
+        np.testing.assert_array_equal(written, expected)
+        write_rows(written, rows[:0], values[:0])
+        np.testing.assert_array_equal(written, expected)
+        if table.size:
+            with pytest.raises(IndexError):
+                write_rows(written, np.array([9]), values[:1])
 
 
 def test_halves_are_summed_in_single_precision():

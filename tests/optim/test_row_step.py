@@ -543,3 +543,12 @@ def test_errors_of_names_are_plain():
     loss_of(table, wf.tensor(INDICES[0])).backward()
     with pytest.raises(AttributeError, match=re.escape(".to_dense()")):
         table.weight.grad.mean()
+
+
+@pytest.mark.parametrize("row", [-1, 40])
+def test_rows_that_a_parameter_does_not_have(row):
+    table = make_table()
+    table.weight.grad = wf.RowSparse(wf.tensor([3, row]), wf.ones(2, 3), (40, 3))
+    with pytest.raises(IndexError, match=rf"has rows from 0 to 39. Received: row {row}"):
+        wf.optim.SGD(table.parameters(), lr=0.1).step()
+    np.testing.assert_array_equal(table.weight.numpy(), TABLE)

@@ -294,3 +294,11 @@ def test_bad_options():
         log_of_root(examples="all")
     with log_of_root(), pytest.raises(ArgumentError, match="there is a rule named 'log of a root'"):
         log_of_root()
+
+
+def test_names_that_are_none():
+    assert not hasattr(P, "no_such_operator")
+    with pytest.raises(AttributeError, match=r"no operator is named 'expp'; patterns are P.oper"):
+        P.expp(Var("x"))
+    with pytest.raises(wf.WeftError, match=r"the name must be a text. Received: 5"):
+        Var(5)

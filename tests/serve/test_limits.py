@@ -2,6 +2,7 @@
 
 import pytest
 
+import weft as wf
 from weft.serve import ServeLimits
 
 
@@ -26,3 +27,8 @@ def test_bad_limits(given, said):
 
 def test_zero_is_no_wait():
     assert ServeLimits(max_wait=0, grace=0).max_wait == 0
+
+
+def test_what_is_no_limits():
+    with pytest.raises(TypeError, match=r"limits must be wf.serve.ServeLimits.*Received: 5"):
+        wf.serve.app(wf.nn.Identity(), inputs=((1,), "float32"), limits=5)

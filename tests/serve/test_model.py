@@ -26,6 +26,8 @@ def test_graphs_and_their_files(tmp_path):
         (wf.nn.Linear, {}, "expected a module"),
         (wf.nn.Linear(2, 3), {}, "say what an item of the model's input is"),
         (wf.nn.Linear(2, 3), {"inputs": ((2,), "float32"), "outputs": ["y"]}, "are for graphs"),
+        (wf.nn.Identity(), {"inputs": ((2,), "float32"), "classes": 5}, "list of names.*: 5"),
+        (wf.nn.Identity(), {"inputs": ((2,), "float32"), "classes": "ab"}, "list of names"),
         (wf.Graph(), {}, "computes nothing"),
         (wf.Graph(), {"inputs": ((2,), "float32")}, "a graph has placeholders"),
         ("nothing.weft", {}, "nothing.weft"),

@@ -127,5 +127,9 @@ def test_an_address_that_is_taken():
             wf.serve.run(wf.nn.Identity(), inputs=((1,), "float32"), port=port)
     with pytest.raises(AddressError, match=r"cannot listen on no.such.host"):
         wf.serve.run(wf.nn.Identity(), inputs=((1,), "float32"), host="no.such.host")
+    with pytest.raises(TypeError, match=r"host must be a name or an address.*Received: 5"):
+        wf.serve.run(wf.nn.Identity(), inputs=((1,), "float32"), host=5)
+    with pytest.raises(ValueError, match=r"from 0 to 65535. Received: True"):
+        wf.serve.run(wf.nn.Identity(), inputs=((1,), "float32"), port=True)
     with pytest.raises(ValueError, match=r"from 0 to 65535. Received: 70000"):
         wf.serve.run(wf.nn.Identity(), inputs=((1,), "float32"), port=70_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -57,6 +58,21 @@ def check_callable(fn: Any, what: str) -> None:
     """Raise unless a transform was given a function."""
     if not callable(fn):
         raise ArgumentTypeError(f"{what} takes a function. Received: {fn!r:.60}")
+
+
+def check_examples(fn: Callable[..., Any], examples: Sequence[Any], what: str) -> None:
+    """Raise unless a function, or the `forward` of a module, can be called with examples."""
+    try:
+        signature = inspect.signature(getattr(fn, "forward", fn))
+    except (TypeError, ValueError):  # a function without a signature
+        return
+    try:
+        signature.bind(*examples)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"{what}: {name_of(fn)} takes {signature}; give an example of each argument. "
+            f"Received: {len(examples)} examples, {error}"
+        ) from None
 
 
 def _positions(argnums: Any, count: int, name: str) -> list[int]:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..autodiff.arguments import check_examples
 from ..autodiff.text.programs import PlacedValue
 from ..compiler.exported import export_program
 from ..compiler.saved import load_programs, save_programs
@@ -99,6 +100,7 @@ def compile(
         )
     if fetches is not None:
         raise ArgumentError("compile: fetches belong to graphs; a function returns its results")
+    check_examples(graph_or_function, example_args, "compile")
     return _trace(graph_or_function, example_args, device, donate)
 
 

@@ -106,8 +106,13 @@ def _options(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Export
     return ExportOptions(Path(path), version=version, **given)
 
 
-def _with_batches(program: Program, shapes: Shapes, batches: Iterable[int]) -> list[Shapes]:
+def _with_batches(program: Program, shapes: Shapes, batches: Any) -> list[Shapes]:
     """Return shapes with each of the numbers as the first size of those feeds that have it open."""
+    if not isinstance(batches, Iterable) or isinstance(batches, str | bytes):
+        raise ArgumentTypeError(
+            "export: batches must be several sizes, such as range(1, 65). "
+            f"Received: {batches!r:.60}"
+        )
     numbers = list(dict.fromkeys(as_int(n, "export: batches") for n in batches))
     if not numbers or min(numbers) < 0:
         raise ArgumentError(f"export: batches must be sizes. Received: {numbers}")

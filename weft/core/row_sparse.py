@@ -248,7 +248,7 @@ class SortedRows(NamedTuple):
 def sorted_rows(rows: Array) -> SortedRows:
     """Return rows in ascending order."""
     order = _stable_order(rows)
-    ascending = rows[order]
+    ascending = rows.take(order)
     begins = np.empty(rows.size, bool)
     begins[:1] = True
     np.not_equal(ascending[1:], ascending[:-1], out=begins[1:])
@@ -261,11 +261,13 @@ def _stable_order(rows: Array) -> Array:
     NumPy sorts numbers of 16 bits by counting, in time proportional to their number: those of 32
     bits in two passes, a fourth of the time that comparing takes for some thousands.
     """
-    if rows.size < FEW or int(rows.min()) < 0 or int(rows.max()) >= 1 << 32:
+    if rows.size < FEW or int(rows.min()) < 0 or (most := int(rows.max())) >= 1 << 32:
         return rows.argsort(kind="stable")
     order = rows.astype(np.uint16).argsort(kind="stable")
+    if most < 1 << 16:
+        return order
     high = (rows >> 16).astype(np.uint16)
-    return order[high[order].argsort(kind="stable")]
+    return order.take(high.take(order).argsort(kind="stable"))
 
 
 FEW = 512  # below, comparing is as fast
@@ -280,8 +282,8 @@ def summed_rows(rows: Array, values: Array) -> tuple[Array, Array]:
     total = values.take(order[begins], 0)
     if total.shape == values.shape:  # the usual case: few rows of a large table
         return ascending, total
-    again = ~begins
-    places = np.cumsum(begins)[again] - 1
+    again = np.flatnonzero(~begins)
+    places = again - np.arange(1, len(again) + 1)  # of each, as many fewer as were met before it
     wide = total.astype(np.float32) if is_half(total.dtype) else total
     width = int(size_of(values.shape[1:]))
     flat = (places * width).reshape(-1, 1) + np.arange(width)
@@ -289,6 +291,20 @@ def summed_rows(rows: Array, values: Array) -> tuple[Array, Array]:
     with np.errstate(all="ignore"):  # infinities are the step's to see
         np.add.at(wide.reshape(-1), flat.reshape(-1), added.reshape(-1))
         return ascending[begins], wide.astype(total.dtype, copy=False)
+
+
+def write_rows(table: Array, rows: Array, values: Array) -> None:
+    """Write values into rows of an array; of several for one row the last stays.
+
+    NumPy assigns to rows element by element; a row as one item of so many bytes is copied at once.
+    """
+    width = table.itemsize * int(size_of(table.shape[1:]))
+    if not width or not len(rows) or not table.flags.c_contiguous:
+        table[rows] = values
+        return
+    item = np.dtype((np.void, width))
+    given = np.ascontiguousarray(values, table.dtype).reshape(len(rows), -1)
+    np.put(table.reshape(len(table), -1).view(item), rows, given.view(item))
 
 
 def add_gradients(a: Any, b: Any) -> Any:

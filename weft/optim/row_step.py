@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..core.dtype import Array
-from ..core.errors import GradientError
+from ..core.errors import GradientError, IndexOutOfRange
 from ..core.op import F
-from ..core.row_sparse import RowSparse
+from ..core.row_sparse import RowSparse, write_rows
 from ..core.tensor import Tensor
 from ..ops.index.rows import with_rows_at
 from .transform import GradientTransform, State
@@ -36,8 +36,8 @@ def check_forms(
         if not isinstance(g, RowSparse):
             if not optimizer.takes_dense:
                 raise GradientError(
-                    f"{name} takes row-sparse gradients alone; {_shown(group, p)} has a dense one: "
-                    "build its layer with sparse=True, or give it to Adam"
+                    f"{name} takes row-sparse gradients alone; {_shown(group, p)}, has a "
+                    "dense one: build its layer with sparse=True, or give it to Adam"
                 )
         elif rule.whole is not None:
             raise GradientError(
@@ -50,7 +50,7 @@ def check_forms(
 def _shown(group: Mapping[str, Any], p: Tensor) -> str:
     names = group.get("param_names")
     place = next(i for i, q in enumerate(group["params"]) if q is p)
-    return f"parameter {names[place] if names else f'number {place}'}, of shape {p.shape},"
+    return f"parameter {names[place] if names else f'number {place}'}, of shape {p.shape}"
 
 
 # -- eagerly, on arrays ----------------------------------------------------------------------------
@@ -64,11 +64,22 @@ def _holders(slots: State, name: str) -> int:
 ALONE = _holders({"slot": np.empty(0)}, "slot")  # references to a slot that nobody else holds
 
 
+def _check_rows(p: Tensor, rows: Array) -> None:
+    """Raise unless rows, in ascending order, are those of a parameter: anyone may set `.grad`."""
+    if rows.size and not 0 <= int(rows[0]) <= int(rows[-1]) < len(p._value):
+        wrong = int(rows[0]) if rows[0] < 0 else int(rows[-1])
+        raise IndexOutOfRange(
+            f"a row-sparse gradient of a parameter of shape {p.shape} has rows from 0 to "
+            f"{len(p._value) - 1}. Received: row {wrong}"
+        )
+
+
 class RowPart:
     """What a rule sees of a parameter: the rows that have a gradient."""
 
     def __init__(self, p: Tensor, slots: State, precision: Any) -> None:
         g = p.grad.coalesce().on_arrays()
+        _check_rows(p, g.rows)
         self.p, self.slots, self.rows = p, slots, g.rows
         self.value = p._value.take(self.rows, 0).astype(precision, copy=False)
         self.gradient = g.values.astype(precision, copy=False)
@@ -85,7 +96,7 @@ class RowPart:
         table = self.p._exclusive()
         if table is None:
             table = self.p._value = self.p._value.copy()
-        table[self.rows] = self.value + update
+        write_rows(table, self.rows, self.value + update)
         for name, new in changed.items():
             self.slots[name] = self._written(name, new) if self._is_table(self.slots[name]) else new
 
@@ -93,7 +104,7 @@ class RowPart:
         shared = _holders(self.slots, name) > ALONE
         slot: Array = self.slots[name]
         slot = slot.copy() if shared or not slot.flags.writeable else slot
-        slot[self.rows] = new
+        write_rows(slot, self.rows, new)
         return slot
 
 

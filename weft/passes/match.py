@@ -19,6 +19,7 @@ import numpy as np
 from ..core.dim import Dim, raise_if_told
 from ..core.dispatch import ERRORS, group
 from ..core.dtype import is_float
+from ..core.errors import ArgumentTypeError
 from ..core.op import Op, find_op, random
 from ..core.shape import TensorType
 from ..graph.graph import Graph
@@ -38,6 +39,11 @@ class Var:
     """Any value; the same one wherever the variable stands."""
 
     name: str
+
+    def __post_init__(self) -> None:
+        name: Any = self.name
+        if not isinstance(name, str) or not name:
+            raise ArgumentTypeError(f"Var: the name must be a text. Received: {name!r:.60}")
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,13 @@ class Patterns:
     def __getattr__(self, name: str) -> Callable[..., Call]:
         if name.startswith("__"):  # asked for by inspection, not by a rule
             raise AttributeError(name)
-        op = find_op(name)
+        try:
+            op = find_op(name)
+        except KeyError:
+            raise AttributeError(
+                f"no operator is named {name!r:.60}; patterns are P.operator(...), as in "
+                'P.exp(Var("x"))'
+            ) from None
         return lambda *args: Call(op, args)
 
 

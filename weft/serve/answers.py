@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from io import BytesIO
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs
 
 import numpy as np
 
@@ -30,6 +31,22 @@ class Answer(NamedTuple):
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
+
+
+class AnswerForm(NamedTuple):
+    """What a client asks for: the type of the answer, and how many classes of each item."""
+
+    kind: str
+    top: int
+
+    def answer(self, model: ServedModel, outputs: Sequence[Array], alone: bool) -> Answer:
+        """Return outputs in this form; alone if the request held an item that is no list."""
+        return format_outputs(model, outputs, kind=self.kind, alone=alone, top=self.top)
+
+
+def answer_form(headers: Mapping[str, str], query: str) -> AnswerForm:
+    """Return the form of an answer that a request's headers and query ask for."""
+    return AnswerForm(answer_kind(headers.get("accept", "")), _top(query))
 
 
 def format_outputs(
@@ -62,6 +79,16 @@ def answer_kind(accept: str) -> str:
             return JSON
     known = ", ".join(ANSWER_KINDS)
     raise RequestError(406, f"no answer of type {accept:.80} can be given, only: {known}")
+
+
+def _top(query: str) -> int:
+    """Return how many classes of each item are asked for: ?top=3."""
+    if not query:
+        return 1
+    found = parse_qs(query).get("top", ["1"])[-1]
+    if not (found.isascii() and found.isdigit() and int(found[:9]) >= 1):
+        raise RequestError(400, f"top must be a number from 1. Received: {found!r:.40}")
+    return int(found[:9])
 
 
 def error_answer(error: RequestError) -> Answer:
@@ -114,18 +141,19 @@ def _npy(array: Array) -> Answer:
 
 
 def _raw(array: Array) -> Answer:
-    shape = ",".join(map(str, array.shape))
-    described = [
-        (b"x-weft-dtype", _dtype_name(array.dtype)),
-        (b"x-weft-shape", shape.encode()),
+    return Answer(200, _raw_headers(array.dtype, array.shape), array.tobytes())
+
+
+@lru_cache(256)
+def _raw_headers(dtype: DType, shape: tuple[int, ...]) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an array's bytes: to say them takes longer than to copy the bytes."""
+    length = math.prod(shape) * dtype.itemsize
+    return [
+        (b"content-type", RAW.encode()),
+        (b"content-length", str(length).encode()),
+        (b"x-weft-dtype", dtype.name.encode()),
+        (b"x-weft-shape", ",".join(map(str, shape)).encode()),
     ]
-    answer = _answer(RAW, array.tobytes())
-    return answer._replace(headers=answer.headers + described)
-
-
-@cache
-def _dtype_name(dtype: DType) -> bytes:
-    return dtype.name.encode()  # NumPy takes longer to say it than the rest of an answer
 
 
 def _answer(kind: str, body: bytes) -> Answer:

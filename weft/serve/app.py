@@ -10,11 +10,11 @@ from ..core.imports import require
 from ..train.captured import Compile
 from .answers import Answer, error_answer, json_answer
 from .errors import RequestError
-from .limits import ServeLimits
+from .heads import PREDICT
+from .limits import ServeLimits, chosen_limits
 from .model import served_model
 from .service import Service
 
-PREDICT = "/v1/predict"
 _NEEDS = "serving a model"
 
 
@@ -43,7 +43,7 @@ def app(
     """
     starlette = require("starlette.applications", "serve", _NEEDS)
     chosen = served_model(model, inputs=inputs, outputs=outputs, classes=classes, compile=compile)
-    service = Service(chosen, ServeLimits() if limits is None else limits)
+    service = Service(chosen, chosen_limits(limits))
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
@@ -55,19 +55,6 @@ def app(
     )
     made.state.service = service
     return made
-
-
-def shortcut(made: Any) -> Any:
-    """Return an application that goes to predictions straight, past what finds other pages."""
-    predict = _Predict(made.state.service)
-
-    async def entry(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and scope["path"] == PREDICT and scope["method"] == "POST":
-            await predict(scope, receive, send)
-        else:
-            await made(scope, receive, send)
-
-    return entry
 
 
 def _routes(service: Service) -> list[Any]:

@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -60,6 +62,20 @@ def parse_body(model: ServedModel, body: bytes, headers: Mapping[str, str]) -> C
         return Columns(_prepared(model, arrays), False)
     except WeftError as error:
         raise RequestError(400, _plain(error)) from error
+
+
+def body_reader(
+    model: ServedModel, headers: Mapping[str, str], length: int
+) -> Callable[[bytes], Columns]:
+    """Return what reads bodies of a length that come with such headers.
+
+    The bytes of an array are as the headers say, so what they say is looked at once.
+    """
+    kind = headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if kind == RAW and model.prepare is None:
+        with suppress(RequestError, WeftError):  # which each of the requests is told
+            return _raw_reader(model, headers, length)
+    return partial(parse_body, model, headers=headers)
 
 
 def body_kinds(model: ServedModel) -> list[str]:
@@ -185,6 +201,18 @@ def _from_raw(inputs: Sequence[Value], body: bytes, headers: Mapping[str, str]) 
             f"an array of shape {shape} of {dtype} takes {expected} bytes. Received: {len(body)}"
         )
     return [np.frombuffer(body, dtype).reshape(shape)]
+
+
+def _raw_reader(
+    model: ServedModel, headers: Mapping[str, str], length: int
+) -> Callable[[bytes], Columns]:
+    _check_single(model.inputs, RAW)
+    value = model.inputs[0]
+    dtype, shape = _raw_dtype(value, headers), _raw_shape(value, headers)
+    if dtype != value.dtype or math.prod(shape) * dtype.itemsize != length:
+        raise _bad("numbers that are cast, or too few of them")
+    _prepared(model, [np.broadcast_to(np.zeros((), dtype), shape)])
+    return lambda body: Columns([np.frombuffer(body, dtype).reshape(shape)], False)
 
 
 def _raw_dtype(value: Value, headers: Mapping[str, str]) -> Any:

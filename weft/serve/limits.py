@@ -42,6 +42,18 @@ class ServeLimits:
             )
 
 
+def chosen_limits(limits: Any) -> ServeLimits:
+    """Return limits that were given, or the usual ones for None."""
+    if limits is None:
+        return ServeLimits()
+    if not isinstance(limits, ServeLimits):
+        raise ArgumentTypeError(
+            "serve: limits must be wf.serve.ServeLimits(max_batch=..., ...). "
+            f"Received: {limits!r:.60}"
+        )
+    return limits
+
+
 def _check_count(name: str, value: Any) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ArgumentTypeError(f"{name} must be an integer. Received: {value!r:.60}")

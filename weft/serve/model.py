@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def served_model(
     """Return a module, a function of tensors, a graph or the file of one as a server knows it."""
     if isinstance(model, ServedModel):
         return model
-    about = {} if classes is None else {"classes": list(classes)}
+    about = {} if classes is None else {"classes": _named(classes)}
     if isinstance(model, str | os.PathLike):
         model = Graph.load(Path(model))
     if isinstance(model, Graph):
@@ -74,3 +74,13 @@ def served_model(
     if outputs is not None:
         raise ArgumentError("serve: outputs are for graphs; a module returns what it returns")
     return ServedModel(ModuleProgram(model, input_values(inputs), compile), about=about)
+
+
+def _named(classes: Any) -> list[str]:
+    several = isinstance(classes, Iterable) and not isinstance(classes, str)
+    names: list[Any] = list(classes) if several else [classes]
+    if not several or not all(isinstance(name, str) for name in names):
+        raise ArgumentTypeError(
+            f"serve: classes must be a list of names. Received: {classes!r:.60}"
+        )
+    return names

@@ -1,9 +1,9 @@
-"""From the thread that runs batches back to the event loop, whose tasks wait for results."""
+"""From the thread that runs batches back to the event loop, where results are waited for."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -13,28 +13,34 @@ from .batching import ServeJob
 
 
 class Pending:
-    """A request whose jobs are in the queue, and the future that its task waits for."""
+    """A request whose jobs are in the queue.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, jobs: list[ServeJob]) -> None:
+    done    is called once, on the event loop: when all of them are done, or when time is over
+    """
+
+    __slots__ = ("_done", "_left", "ended", "jobs", "late", "loop")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, jobs: list[ServeJob], done: Callable[[], None]
+    ) -> None:
         self.loop, self.jobs = loop, jobs
-        self.done: asyncio.Future[None] = loop.create_future()
-        self.late = False
-        self._left = len(jobs)
+        self.ended = self.late = False
+        self._done, self._left = done, len(jobs)
         for job in jobs:
             job.owner = self
 
     def finish_one(self) -> None:
         """Count a job that is done."""
         self._left -= 1
-        if not self._left and not self.done.done():
-            self.done.set_result(None)
+        if not self._left:
+            self._end()
 
     def expire(self) -> None:
         """Stop waiting: the time is over."""
-        if not self.done.done():
+        if not self.ended:
             self.late = True
             self.abandon()
-            self.done.set_result(None)
+            self._end()
 
     def abandon(self) -> None:
         """Let jobs that still wait be passed over."""
@@ -51,6 +57,11 @@ class Pending:
         if len(found) == 1:
             return found[0]
         return [np.concatenate(parts) for parts in zip(*found, strict=True)]
+
+    def _end(self) -> None:
+        if not self.ended:
+            self.ended = True
+            self._done()
 
 
 def deliver(jobs: Sequence[ServeJob]) -> None:

@@ -10,21 +10,24 @@ from typing import Any
 
 from ..core.imports import require
 from .answers import error_answer
+from .direct import DirectRequests, plans
 from .errors import RequestError
+from .service import Service
 
 MOST_HEAD_BYTES = 64 * 2**10
 
 
-def protocol_class(timeout: float, max_connections: int) -> Any:
-    """Return uvicorn's protocol with our limits."""
-    require("httptools", "serve", "serving a model")
+def protocol_class(service: Service) -> Any:
+    """Return uvicorn's protocol with our limits, and a short way for predictions."""
     found = require("uvicorn.protocols.http.httptools_impl", "serve", "serving a model")
     facts = {
-        "head_timeout": timeout,
-        "max_connections": max_connections,
+        "head_timeout": service.limits.timeout,
+        "max_connections": service.limits.max_connections,
+        "plans": plans(service),
+        "service": service,
         "status_lines": found.STATUS_LINE,
     }
-    return type("LimitedProtocol", (HeadLimits, found.HttpToolsProtocol), facts)
+    return type("ServeProtocol", (DirectRequests, HeadLimits, found.HttpToolsProtocol), facts)
 
 
 class HeadLimits:
@@ -62,8 +65,6 @@ class HeadLimits:
 
     def data_received(self, data: bytes) -> None:
         """Read, and count what belongs to a head."""
-        if self.transport.is_closing():
-            return
         if self._waiting is None and (self.cycle is None or not self.cycle.more_body):
             self._expect_head()  # of the next request on this connection
         self._head += len(data)

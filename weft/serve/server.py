@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..core.errors import ArgumentError, WeftError
+from ..core.errors import ArgumentError, ArgumentTypeError, WeftError
 from ..core.imports import is_available, require
-from .app import app, shortcut
-from .limits import ServeLimits
+from .app import app
+from .limits import ServeLimits, chosen_limits
 from .protocol import protocol_class
 from .service import Service
 
@@ -87,8 +87,12 @@ def _listening(host: str, port: Any) -> Iterator[socket.socket]:
         sock.close()
 
 
-def _bound(host: str, port: Any) -> socket.socket:
-    if not isinstance(port, int) or not 0 <= port <= 65535:
+def _bound(host: Any, port: Any) -> socket.socket:
+    if not isinstance(host, str):
+        raise ArgumentTypeError(
+            f"host must be a name or an address, such as '127.0.0.1'. Received: {host!r:.40}"
+        )
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= 65535:
         raise ArgumentError(f"port must be a number from 0 to 65535. Received: {port!r:.40}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family)
@@ -127,12 +131,12 @@ def _server(
     options: dict[str, Any],
 ) -> Any:
     uvicorn = require("uvicorn", "serve", _NEEDS)
-    chosen = ServeLimits() if limits is None else limits
-    protocol = protocol_class(chosen.timeout, chosen.max_connections)
+    chosen = chosen_limits(limits)
+    require("httptools", "serve", _NEEDS)
     made = app(model, limits=chosen, **options)
     config = uvicorn.Config(
-        shortcut(made),
-        http=protocol,
+        made,
+        http=protocol_class(made.state.service),
         loop="uvloop" if is_available("uvloop") else "asyncio",
         ws="none",
         lifespan="on",

@@ -16,14 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qs
 from uuid import uuid4
 
 from ..core.dtype import Array
 from ..core.errors import WeftError
 from ..core.installed import version
 from ..graph.node import Value
-from .answers import ANSWER_KINDS, Answer, answer_kind, error_answer, format_outputs
+from .answers import ANSWER_KINDS, Answer, answer_form, error_answer
 from .batching import Batcher, Expired, QueueClosed, QueueFull, ServeJob
 from .bodies import Columns, body_kinds, parse_body
 from .errors import RequestError
@@ -77,33 +76,40 @@ class Service:
 
     async def answer(self, headers: Mapping[str, str], query: str, receive: Receive) -> Answer:
         """Return the answer to a request for predictions; it never raises."""
-        started = time.monotonic()
-        self.metrics.in_flight += 1
+        started, found = self.begin(), None
         try:
             found = await self._answer(headers, query, receive, started)
-        except RequestError as error:
-            found = error_answer(error)
         except asyncio.CancelledError:
             if not self.ending:
                 raise
-            found = error_answer(_ending())  # the time for what was in flight is over
-        except Exception:  # ours: the client is told where to look, not what is there
-            found = error_answer(_internal())
+            found = error_answer(ending_error())  # the time for what was in flight is over
+        except Exception as error:
+            found = failure_answer(error)
         finally:
-            self.metrics.in_flight -= 1
-        self.metrics.observe_request(found.status, time.monotonic() - started)
+            self.end(None if found is None else found.status, started)
         return found
+
+    def begin(self) -> float:
+        """Count a request that has come; return when."""
+        self.metrics.in_flight += 1
+        return time.monotonic()
+
+    def end(self, status: int | None, started: float) -> None:
+        """Count a request that was answered, or of which nobody will know."""
+        self.metrics.in_flight -= 1
+        if status is not None:
+            self.metrics.observe_request(status, time.monotonic() - started)
 
     async def _answer(
         self, headers: Mapping[str, str], query: str, receive: Receive, started: float
     ) -> Answer:
         if self.ending:
-            raise _ending()
-        kind, top = answer_kind(headers.get("accept", "")), _top(query)
+            raise ending_error()
+        form = answer_form(headers, query)
         body = await self._read(headers, receive)
         columns = await self._parse(body, headers)
         outputs = await self._computed(columns.arrays, started + self.limits.timeout)
-        return format_outputs(self.model, outputs, kind=kind, alone=columns.alone, top=top)
+        return form.answer(self.model, outputs, columns.alone)
 
     async def _read(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         length = headers.get("content-length", "0")
@@ -113,24 +119,25 @@ class Service:
             async with asyncio.timeout(self.limits.timeout):
                 return await self._received(receive)
         except TimeoutError:
-            raise RequestError(
-                408,
-                f"the body did not arrive within {self.limits.timeout:g} s",
-                {"connection": "close"},
-            ) from None
+            raise self.late_body() from None
+
+    def late_body(self) -> RequestError:
+        """Return what a client is told whose body does not come."""
+        said = f"the body did not arrive within {self.limits.timeout:g} s"
+        return RequestError(408, said, {"connection": "close"})
 
     async def _received(self, receive: Receive) -> bytes:
         message = await receive()
         body = message.get("body", b"")
         if not message.get("more_body", False):
             if message["type"] == "http.disconnect":
-                raise _gone()
+                raise gone_error()
             return bytes(body)
         parts, size = [body], len(body)
         while message.get("more_body", False):
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise _gone()
+                raise gone_error()
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > self.limits.max_body:
@@ -146,31 +153,60 @@ class Service:
         )
 
     async def _parse(self, body: bytes, headers: Mapping[str, str]) -> Columns:
-        if len(body) <= _LARGE and not self._slow_items:
+        if self.parses_at_once(len(body)):
             return parse_body(self.model, body, headers)
         work = partial(parse_body, self.model, body, headers)
         return await asyncio.get_running_loop().run_in_executor(self._parsers, work)
 
+    def parses_at_once(self, length: int) -> bool:
+        """Tell whether a body is parsed on the event loop: handing it on would take longer."""
+        return length <= _LARGE and not self._slow_items
+
     # -- the queue ---------------------------------------------------------------------------------
 
-    async def _computed(self, columns: Sequence[Array], deadline: float) -> list[Array]:
+    def submit(
+        self,
+        columns: Sequence[Array],
+        deadline: float,
+        loop: asyncio.AbstractEventLoop,
+        done: Callable[[], None],
+    ) -> Pending:
+        """Put the items of a request in the queue; `done` is called on the loop, once."""
         rows = len(columns[0])
         if rows > self.limits.max_queue:
             raise RequestError(
                 413, f"a request may have {self.limits.max_queue} items. Received: {rows}"
             )
-        pending = Pending(asyncio.get_running_loop(), self._jobs(columns, deadline))
+        pending = Pending(loop, self._jobs(columns, deadline), done)
         try:
             self._batcher.submit(pending.jobs)
         except QueueFull as full:
             raise _busy(full) from None
         except QueueClosed:
-            raise _ending() from None
-        await self._wait(pending, deadline)
+            raise ending_error() from None
+        return pending
+
+    def outputs_of(self, pending: Pending) -> list[Array]:
+        """Return what a request that has ended gave; raise what its client is to be told."""
+        if pending.late:
+            raise RequestError(504, f"the answer was not computed within {self.limits.timeout:g} s")
         failed = pending.error()
         if failed is not None:
             raise _as_request_error(failed) from failed
         return pending.results()
+
+    async def _computed(self, columns: Sequence[Array], deadline: float) -> list[Array]:
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+        pending = self.submit(columns, deadline, loop, partial(_resolve, ended))
+        late = loop.call_later(deadline - time.monotonic(), pending.expire)
+        try:
+            await ended
+        finally:
+            late.cancel()
+            if not pending.ended:
+                pending.abandon()
+        return self.outputs_of(pending)
 
     def _jobs(self, columns: Sequence[Array], deadline: float) -> list[ServeJob]:
         """Return the items of a request as jobs, each no larger than a batch."""
@@ -179,17 +215,6 @@ class Service:
             return [ServeJob(columns, deadline)]
         starts = range(0, rows, self._most)
         return [ServeJob([c[i : i + self._most] for c in columns], deadline) for i in starts]
-
-    async def _wait(self, pending: Pending, deadline: float) -> None:
-        late = pending.loop.call_later(deadline - time.monotonic(), pending.expire)
-        try:
-            await pending.done
-        finally:
-            late.cancel()
-            if not pending.done.done() or pending.done.cancelled():
-                pending.abandon()
-        if pending.late:
-            raise RequestError(504, f"the answer was not computed within {self.limits.timeout:g} s")
 
     # -- what is told ------------------------------------------------------------------------------
 
@@ -232,17 +257,17 @@ def _input_text(value: Value) -> dict[str, Any]:
     return {"name": value.name, "dtype": value.dtype.name, "shape": shape}
 
 
-def _top(query: str) -> int:
-    """Return how many classes of each item are asked for: ?top=3."""
-    if not query:
-        return 1
-    found = parse_qs(query).get("top", ["1"])[-1]
-    if not (found.isascii() and found.isdigit() and int(found[:9]) >= 1):
-        raise RequestError(400, f"top must be a number from 1. Received: {found!r:.40}")
-    return int(found[:9])
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 # -- what went wrong -------------------------------------------------------------------------------
+
+
+def failure_answer(error: Exception) -> Answer:
+    """Return the answer to a request that failed."""
+    return error_answer(error if isinstance(error, RequestError) else _internal(error))
 
 
 def _as_request_error(error: BaseException) -> RequestError:
@@ -253,10 +278,10 @@ def _as_request_error(error: BaseException) -> RequestError:
     return _internal(error)
 
 
-def _internal(error: BaseException | None = None) -> RequestError:
+def _internal(error: BaseException) -> RequestError:
     """Return what a client is told of our own mistakes; the log has the rest."""
     mark = uuid4().hex[:8]
-    _log.error("request %s failed", mark, exc_info=error or True)
+    _log.error("request %s failed", mark, exc_info=error)
     return RequestError(500, f"something went wrong on the server; its log says more of {mark}")
 
 
@@ -265,10 +290,12 @@ def _busy(full: QueueFull) -> RequestError:
     return RequestError(503, f"the server is busy: {full}", {"retry-after": seconds})
 
 
-def _ending() -> RequestError:
+def ending_error() -> RequestError:
+    """Return what is told to those who come when the server ends."""
     headers = {"retry-after": "1", "connection": "close"}
     return RequestError(503, "the server is ending and takes no new requests", headers)
 
 
-def _gone() -> RequestError:
+def gone_error() -> RequestError:
+    """Return what is noted of a client that has gone."""
     return RequestError(499, "the client has gone")

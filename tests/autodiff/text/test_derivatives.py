@@ -190,6 +190,8 @@ def test_kernels_of_the_registry_can_be_written():
 
 
 def test_mistakes_are_explained():
+    with pytest.raises(ArgumentTypeError, match=r"takes \(x\); give an example.*missing.*'x'"):
+        wf.autodiff.source(lambda x: x * x)
     with pytest.raises(ArgumentTypeError, match="takes a function"):
         wf.autodiff.source(3)
 

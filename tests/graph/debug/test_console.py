@@ -117,3 +117,12 @@ def test_trips_are_told() -> None:
         text = at_prompt("row\nc\nrow\nc\n", lambda mode=mode: MODES[mode](program, (X,)))
         assert ", trip 0; no state" in text
         assert "row: float32[] -2." in text.partition(", trip 1; no state")[2]
+
+
+def test_what_is_no_stream_is_refused():
+    with pytest.raises(wf.WeftError, match=r"stdin must be a file of text.*Received: 5"):
+        wf.debug.console(5, None).__enter__()
+    with wf.Graph() as graph:
+        y = wf.placeholder((), wf.float32, name="x") * 2
+    with pytest.raises(wf.WeftError, match=r"stdout must be a file of text.*Received: 'out'"):
+        wf.Session(graph).step_through(y, {"x": 1.0}, stdout="out")

@@ -23,7 +23,7 @@ from ...graph.node import Value
 from ...graph.special import PLACEHOLDER, STATE
 from ...graph.symbol import Symbol
 from ...graph.text.expressions import Names
-from ..arguments import Argnums, FlatFunction, as_value, check_callable, name_of
+from ..arguments import Argnums, FlatFunction, as_value, check_callable, check_examples, name_of
 from ..forward import jvp
 from ..gradient import grad
 from ..pullback import or_zeros, pull_back_of
@@ -69,6 +69,7 @@ def source(fn: Any, *examples: Any, mode: str = "reverse", check: bool = True) -
     if isinstance(fn, Graph | Symbol | list | tuple | dict):
         fn, examples = function_of_graph(fn, examples)
     check_callable(fn, "source")
+    check_examples(fn, examples, "source")
     written = _written(fn, examples, mode)
     if check:
         check_program(written, fn, examples)

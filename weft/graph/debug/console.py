@@ -12,7 +12,7 @@ from typing import IO, Any, TextIO
 
 import numpy as np
 
-from ...core.errors import ArgumentError, GraphError
+from ...core.errors import ArgumentError, ArgumentTypeError, GraphError
 from .effects import Array, EffectPlace, QuitDebugger
 from .frames import Stack, StackLine, listing
 from .running import found_in_run
@@ -24,11 +24,21 @@ _streams: ContextVar[tuple[Any, Any]] = ContextVar("weft_debug_streams", default
 @contextmanager
 def console(stdin: TextIO | None, stdout: IO[str] | None) -> Iterator[None]:
     """Let prompts of the debugger read from and write to other streams; None: the terminal's."""
+    _check_streams(stdin, stdout)
     token = _streams.set((stdin, stdout))
     try:
         yield
     finally:
         _streams.reset(token)
+
+
+def _check_streams(stdin: Any, stdout: Any) -> None:
+    for stream, name, act in ((stdin, "stdin", "readline"), (stdout, "stdout", "write")):
+        if stream is not None and not hasattr(stream, act):
+            raise ArgumentTypeError(
+                f"{name} must be a file of text, such as io.StringIO(), or None for the "
+                f"terminal. Received: {stream!r:.60}"
+            )
 
 
 class Prompt(cmd.Cmd):
@@ -38,6 +48,7 @@ class Prompt(cmd.Cmd):
     doc_header = "Commands (an empty line repeats the last one):"
 
     def __init__(self, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
+        _check_streams(stdin, stdout)
         given_in, given_out = _streams.get()
         stdin, stdout = stdin or given_in, stdout or given_out
         super().__init__(stdin=stdin, stdout=stdout)

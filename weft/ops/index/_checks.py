@@ -57,9 +57,12 @@ def check_gradient(g: Any, expected: Any) -> None:
         raise ShapeError(f"g must have shape {tuple(expected)}. Received: {tuple(g.shape)}")
 
 
-def check_range(index: Array, size: int, axis: int | None, what: str = "index") -> None:
-    """Raise for the first index outside -size..size-1."""
-    _refuse_first((index < -size) | (index >= size), index, size, axis, what)
+def check_range(
+    index: Array, size: int, axis: int | None, what: str = "index", low: int | None = None
+) -> None:
+    """Raise for the first index outside -size..size-1, or below the lowest that is allowed."""
+    least = -size if low is None else low
+    _refuse_first((index < least) | (index >= size), index, size, axis, what, low)
 
 
 def check_non_negative(index: Array, size: int, axis: int | None, what: str = "index") -> None:

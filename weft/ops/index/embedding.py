@@ -62,7 +62,7 @@ def _(weight, index, padding_idx, sparse):
     try:
         return weight.take(index.astype(np.intp, copy=False), 0)
     except IndexError:
-        check_range(index, weight.shape[0], 0)
+        check_range(index, weight.shape[0], 0, low=0)
         raise
 
 
@@ -182,7 +182,7 @@ def _(index, num_classes, dtype):
 @one_hot_rows.eval
 def _(index, num_classes, dtype):
     check_non_negative(index, num_classes, None)
-    check_range(index, num_classes, None)
+    check_range(index, num_classes, None, low=0)
     return (index[..., None] == np.arange(num_classes)).astype(dtype)
 
 
