@@ -10,6 +10,7 @@ from ...optim.groups import MULTIPLIERS
 from ..absent import absent
 from ..legacy import UNUSED
 from ..names import description, names
+from ..phrasing import phrase, phrased
 from . import lr_scheduler, swa_utils
 
 Optimizer = core_optim.Optimizer
@@ -56,11 +57,22 @@ def _optimizer_class(name: str) -> Any:
         given = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
+        if any(isinstance(g, dict) and isinstance(g.get("params"), set) for g in given):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead."
+            )
         options = {n: v for n, v in kwargs.items() if n not in UNUSED}
-        behind.__init__(self, given, *args, **options)
+        try:
+            behind.__init__(self, given, *args, **options)
+        except Exception as error:
+            facts = {"params": given, "args": (self, given, *args), **options}
+            raise phrase(error, f"{name}.__init__", facts) from None
 
+    methods = ("load_state_dict", "add_param_group", *(("step",) if name == "LBFGS" else ()))
     attributes = {
         "__init__": __init__,
+        **{n: phrased(getattr(behind, n), f"{name}.{n}") for n in methods},
         "__repr__": _shown,
         "__doc__": description(behind.__doc__),
         "__module__": __name__,
