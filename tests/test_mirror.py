@@ -452,7 +452,7 @@ OTHERS = {
         "torch/test_functions.py", "functions, against figures of PyTorch"
     ),
     "torch/{nn/utils/*,optim/*}.py": Row("torch/test_nn.py", "modules, and how they train"),
-    "torch/{multiprocessing,version,mps,xpu}.py": Row(
+    "torch/{multiprocessing,version,mps,xpu,compiler,_dynamo}.py": Row(
         "torch/test_jit.py", "what stands in for what is not here"
     ),
     "torch/{utils/data/*,cuda/*}.py": Row(
