@@ -40,7 +40,14 @@ def usable_device(where: Any) -> Any:
         raise phrase(error, "device", {"device": where}) from None
 
 
-class device:  # noqa: N801  (PyTorch's name)
+class _DeviceClass(type):
+    """A device of Weft's, which tensors tell, is one of this face."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or is_device(instance)
+
+
+class device(metaclass=_DeviceClass):  # noqa: N801  (PyTorch's name)
     """Where a tensor is: `torch.device("cpu")`.
 
     >>> from weft import torch

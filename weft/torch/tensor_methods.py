@@ -140,6 +140,12 @@ class TensorMethods(Methods):
 
     __str__ = __repr__
 
+    def __format__(self, spec: str) -> str:
+        """Return its only element where it has no dimensions: `f"{loss}"` is a number."""
+        if not self.ndim and not self.symbolic:
+            return format(self.item(), spec)  # type: ignore[attr-defined]  # of the tensor behind
+        return super().__format__(spec)
+
     def numpy(self, *, force: bool = False) -> Array:
         """Return the value as a NumPy array, read-only; np.array(x) gives a copy to write into."""
         if self._node is not None and not force and not self.symbolic:

@@ -129,5 +129,6 @@ CLASSES: dict[str, Any] = {
     **{name: layer_class(name, tuple(order.split())) for name, order in LOSSES.items() if order},
     "TripletMarginWithDistanceLoss": layer_class("TripletMarginWithDistanceLoss"),
 }
+CLASSES["MultiheadAttention"].extra_repr = lambda self: ""  # as PyTorch prints it
 globals().update(CLASSES)
 OPAQUE.append(__name__)

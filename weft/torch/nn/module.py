@@ -134,6 +134,18 @@ class Module(core_nn.Module, metaclass=ModuleClass):
 
     # -- state -----------------------------------------------------------------------------------
 
+    def _state_slots(self, prefix: str = "", *, transient: bool = False) -> dict[str, Any]:
+        """Return where each tensor of the state is held: a module's own before its parts'."""
+        slots: dict[str, Any] = {}
+        for kind in (PARAMETER, BUFFER):
+            for name, held in self._table_of(kind).items():
+                if held is not None and (transient or name not in self._transient):
+                    slots[prefix + name] = (self, name)
+        for name, part in self._table_of(MODULE).items():
+            if part is not None:
+                slots |= part._state_slots(f"{prefix}{name}.", transient=transient)
+        return slots
+
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:

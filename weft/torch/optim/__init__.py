@@ -6,12 +6,12 @@ from typing import Any
 
 from ... import optim as core_optim
 from ...core.recordings import OPTIMIZERS as KEPT
-from ...optim.groups import MULTIPLIERS
 from ..absent import absent
 from ..legacy import UNUSED
 from ..names import description, names
 from ..phrasing import phrase, phrased
 from . import lr_scheduler, swa_utils
+from .states import shown, state_dict
 
 Optimizer = core_optim.Optimizer
 NAMES = names("""
@@ -28,21 +28,6 @@ class _OptimizerClass(type(core_optim.Optimizer)):  # type: ignore[misc]  # the 
         return (
             super().__instancecheck__(instance) if behind is None else isinstance(instance, behind)
         )
-
-
-def _shown(optimizer: Any) -> str:
-    """Return the groups of an optimizer, a setting a line."""
-    lines = [f"{type(optimizer).__name__} ("]
-    for index, group in enumerate(optimizer.param_groups):
-        lines.append(f"Parameter Group {index}")
-        left_out = ("params", "param_names", *MULTIPLIERS)
-        lines += [f"    {n}: {_plain(group[n])}" for n in sorted(group) if n not in left_out]
-    return "\n".join([*lines, ")"])
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as it is usually written: 0 instead of 0.0."""
-    return 0 if isinstance(value, float) and value == 0 else value
 
 
 def _optimizer_class(name: str) -> Any:
@@ -73,7 +58,8 @@ def _optimizer_class(name: str) -> Any:
     attributes = {
         "__init__": __init__,
         **{n: phrased(getattr(behind, n), f"{name}.{n}") for n in methods},
-        "__repr__": _shown,
+        "__repr__": shown,
+        **({} if name == "LBFGS" else {"state_dict": state_dict}),
         "__doc__": description(behind.__doc__),
         "__module__": __name__,
     }

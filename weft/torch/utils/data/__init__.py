@@ -11,6 +11,8 @@ from .... import data as core_data
 from ....core import tensor as core
 from ....core.errors import WeftError
 from ....core.rng import Generator
+from ....data.collate import collate_tree, stack_leaves
+from ....data.dataset import batch_taker
 from ....ops.random.draw import randint, randperm
 from ...adoption import adopt
 from ...phrasing import phrase, phrased
@@ -226,8 +228,28 @@ def seed_of(generator: Any) -> int | None:
 
 @phrased
 def default_collate(batch: Any) -> Any:
-    """Return a list of items as a batch of tensors."""
-    return adopt(core_data.default_collate(batch))
+    """Return a list of items as a batch of tensors: tuples become lists, floats have 64 bits."""
+    return adopt(_collated(batch))
+
+
+def _collated(items: Any) -> Any:
+    """Return items as a batch of Weft's tensors, which processes can hand on."""
+    return _as_lists(collate_tree(items, _column))
+
+
+def _column(leaves: list[Any], path: str) -> Any:
+    if isinstance(leaves[0], float) and all(isinstance(x, (float, int)) for x in leaves):
+        return core.wrap(np.array(leaves, np.float64))
+    return stack_leaves(leaves, path)
+
+
+def _as_lists(batch: Any) -> Any:
+    """Return a batch in which tuples are lists, as PyTorch has them; named tuples stay."""
+    if type(batch) in (tuple, list):
+        return [_as_lists(part) for part in batch]
+    if type(batch) is dict:
+        return {name: _as_lists(part) for name, part in batch.items()}
+    return batch
 
 
 def default_convert(data: Any) -> Any:
@@ -277,6 +299,9 @@ class DataLoader(core_data.DataLoader):
             )
         if shuffle and sampler is None and batch_sampler is None and hasattr(dataset, "__len__"):
             _check_count(len(dataset))
+        self._lists = collate_fn is None
+        if collate_fn is None and batch_size is not None and batch_taker(dataset) is None:
+            collate_fn = _collated
         options: dict[str, Any] = (
             {} if prefetch_factor is None else {"prefetch_factor": prefetch_factor}
         )
@@ -298,7 +323,8 @@ class DataLoader(core_data.DataLoader):
         )
 
     def __iter__(self) -> Iterator[Any]:
-        return map(adopt, _batches(super().__iter__()))
+        loaded = _batches(super().__iter__())
+        return map(adopt, map(_as_lists, loaded) if self._lists else loaded)
 
 
 def _batches(loaded: Iterator[Any]) -> Iterator[Any]:
