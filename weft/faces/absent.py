@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from .report import note_missing
@@ -30,6 +29,8 @@ def absent_names(
     def _advice(name: str) -> str:
         if name in reasons:
             return f": {reasons[name]}"
+        from difflib import get_close_matches  # noqa: PLC0415  (for those who miss a name)
+
         near = get_close_matches(name, [n for n in module if not n.startswith("_")], n=3)
         return f"; did you mean {' or '.join(map(repr, near))}?" if near else otherwise
 
