@@ -437,6 +437,7 @@ OTHERS = {
     "faces/report.py": Row("faces/test_absent.py", "names that were missing"),
     "core/recordings.py": Row("capture/test_objects.py", "what faces add to what is kept whole"),
     "torch/{dtypes,recorded}.py": Row("torch/test_tensor.py", "what tensors are"),
+    "torch/{phrasing,sentences}.py": Row("torch/test_words.py", "errors of every kind"),
     "torch/{adoption,tensor_methods,types,sizes,devices,printing,backward,old_types,top}.py": Row(
         "torch/test_tensor.py", "what tensors are, and say of themselves"
     ),
@@ -451,7 +452,7 @@ OTHERS = {
         "torch/test_functions.py", "functions, against figures of PyTorch"
     ),
     "torch/{nn/utils/*,optim/*}.py": Row("torch/test_nn.py", "modules, and how they train"),
-    "torch/{multiprocessing,version,mps,xpu}.py": Row(
+    "torch/{multiprocessing,version,mps,xpu,compiler,_dynamo}.py": Row(
         "torch/test_jit.py", "what stands in for what is not here"
     ),
     "torch/{utils/data/*,cuda/*}.py": Row(

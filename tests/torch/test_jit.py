@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from weft import torch
+from weft.faces import serving
 from weft.torch import jit, mps, version, xpu
 from weft.torch.multiprocessing import spawn
 from weft.torch.optim.swa_utils import AveragedModel, get_ema_avg_fn, get_ema_multi_avg_fn
@@ -72,3 +75,52 @@ def test_averages_of_lists_and_buffers():
     assert average.module.running_mean.tolist() == [5.0, 5.0]
     with pytest.raises(AssertionError, match="Only one"):
         AveragedModel(model, avg_fn=max, multi_avg_fn=max)
+
+
+def test_functions_that_choose_by_classes_can_be_allowed():
+    known = {}
+
+    @torch.compiler.allow_in_graph
+    def scaled(x):
+        return x * known.setdefault(type(x), 2)
+
+    step = torch.compile(lambda x: scaled(x) + 1)
+    assert step(torch.ones(2)).tolist() == [3, 3]
+    assert step(torch.zeros(2)).tolist() == [1, 1]
+    assert "1 recording(s), 0 call(s) ran eagerly" in str(step.explain())
+    assert torch._dynamo.allow_in_graph is torch.compiler.allow_in_graph
+
+
+def test_probes_of_the_compiler():
+    seen = []
+
+    @torch.compile
+    def step(x):
+        seen.append(torch.compiler.is_compiling())
+        return x + 1
+
+    step(torch.ones(2))
+    assert seen == [True]
+    assert not torch.compiler.is_compiling()
+    assert torch.compiler.disable(seen.append) == seen.append
+    assert torch._dynamo.disable()(len) is len
+    torch.compiler.reset()
+
+
+def test_einops_is_part_of_programs():
+    einops = pytest.importorskip("einops")
+
+    @torch.compile
+    def pooled(x):
+        grid = einops.rearrange(x, "b (h w) c -> b h w c", h=2)
+        return einops.reduce(grid, "b h w c -> b c", "mean")
+
+    with serving({"torch": "weft.torch"}):
+        assert import_module("torch") is torch  # which einops asks for
+        for shape in ((2, 4, 3), (3, 4, 3), (3, 6, 3), (3, 4, 3)):
+            x = torch.rand(shape)
+            torch.testing.assert_close(pooled(x), x.mean(1))
+        assert "3 recording(s), 0 call(s) ran eagerly" in str(pooled.explain())
+        with pytest.raises(einops.EinopsError, match="b h w c"):
+            pooled(torch.rand(3, 5, 3))
+        assert einops.rearrange(torch.ones(3, 4, 3), "b n c -> (b n) c").shape == (12, 3)

@@ -257,3 +257,47 @@ def test_optimizers_are_shown_as_pytorch_shows_them():
     text = repr(optimizer)
     assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0")
     assert "    lr: 0.5\n" in text
+
+
+def test_a_module_holds_its_own_tensors_before_those_of_its_parts():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = nn.Linear(1, 1)
+            self.register_buffer("scale", torch.ones(1))
+            self.weight = nn.Parameter(torch.ones(1))
+
+    names = ["weight", "scale", "part.weight", "part.bias"]
+    assert list(Net().state_dict()) == names
+    assert [n for n, _ in Net().named_parameters()] == ["weight", "part.weight", "part.bias"]
+    assert repr(Net().load_state_dict(Net().state_dict())) == "<All keys matched successfully>"
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "NAdam"])
+def test_states_of_optimizers_have_the_layout_of_pytorch(name):
+    def made(x):
+        options = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
+        return getattr(torch.optim, name)([x], lr=0.1, **options)
+
+    def train(x, optimizer):
+        for _ in range(3):
+            optimizer.zero_grad()
+            (x**4 - x).sum().backward()
+            optimizer.step()
+
+    x = torch.linspace(-1, 1, 3).requires_grad_()
+    optimizer = made(x)
+    train(x, optimizer)
+    state = optimizer.state_dict()
+    assert set(state) == {"state", "param_groups"}
+    assert list(state["state"]) == [0]
+    assert all(isinstance(kept, torch.Tensor) for kept in state["state"][0].values())
+    assert ("step" in state["state"][0]) == (name != "SGD")
+    assert state["param_groups"][0]["foreach"] is None
+    assert "foreach: None" in repr(optimizer)
+    y = x.detach().clone().requires_grad_()
+    other = made(y)
+    other.load_state_dict(state)
+    train(x, optimizer)
+    train(y, other)
+    assert torch.equal(x, y)

@@ -46,7 +46,7 @@ def test_promotion():
     assert (torch.ones(2, dtype=torch.int64) + double).dtype == torch.float64
     assert (torch.ones(2, dtype=torch.int32) * 1.5).dtype == torch.float32
     assert torch.result_type(single, double) == torch.float32
-    with pytest.raises(TypeError, match="result type Float can't be cast"):
+    with pytest.raises(RuntimeError, match="result type Float can't be cast"):
         torch.ones(2, dtype=torch.int64).add_(torch.ones(2))
 
 
@@ -204,3 +204,16 @@ def test_data_may_be_any_sequence(kind):
     assert torch.equal(torch.tensor(kind([1.0, 2.0])), torch.tensor([1.0, 2.0]))
     assert torch.equal(torch.Tensor(kind([1, 2])), torch.tensor([1.0, 2.0]))
     assert torch.tensor(range(3)).tolist() == [0, 1, 2]
+
+
+def test_text_of_a_single_element_is_a_number():
+    assert f"{torch.tensor(3)} {torch.tensor(0.5, requires_grad=True)}" == "3 0.5"
+    assert f"{torch.tensor(3.14159):.2f}" == "3.14"
+    assert f"{torch.tensor([1.5])}" == "tensor([1.5000])"
+
+
+def test_devices_of_tensors_are_devices():
+    where = torch.ones(1).device
+    assert isinstance(where, torch.device)
+    assert (where.type, where.index) == ("cpu", None)
+    assert where == torch.device("cpu")

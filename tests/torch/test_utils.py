@@ -114,3 +114,33 @@ def test_settings_that_change_nothing():
     assert w.item() == -1
     torch.set_float32_matmul_precision("high")
     torch.cuda.manual_seed_all(0)
+
+
+def test_samplers_of_ones_own():
+    class Reversed(torch.utils.data.Sampler):
+        def __init__(self, count):
+            self.count = count
+
+        def __iter__(self):
+            return iter(range(self.count - 1, -1, -1))
+
+        def __len__(self):
+            return self.count
+
+    loader = torch.utils.data.DataLoader(torch.arange(5), 2, sampler=Reversed(5))
+    assert [batch.tolist() for batch in loader] == [[4, 3], [2, 1], [0]]
+    sampler = torch.utils.data.BatchSampler(Reversed(4), 3, True)
+    loader = torch.utils.data.DataLoader(torch.arange(4), batch_sampler=sampler)
+    assert [batch.tolist() for batch in loader] == [[3, 2, 1]]
+
+
+def test_batches_are_lists_and_floats_have_64_bits():
+    items = [{"a": 1, "b": (2.0, torch.ones(2))}, {"a": 3, "b": (4, torch.zeros(2))}]
+    (batch,) = torch.utils.data.DataLoader(items, batch_size=2)
+    assert batch["a"].tolist() == [1, 3]
+    assert isinstance(batch["b"], list)
+    assert batch["b"][0].dtype == torch.float64
+    assert batch["b"][1].dtype == torch.float32
+    (batch,) = torch.utils.data.DataLoader([(1, 2.5)])
+    assert batch[0].dtype == torch.int64
+    assert torch.utils.data.default_collate([(1, 2.5)])[1].dtype == torch.float64

@@ -123,7 +123,8 @@ class Beside:
         if value.shape != ():
             raise GradientError(
                 f"{self.name} must return one number to have a gradient. Received: shape "
-                f"{value.shape}; reduce it, e.g. with .sum(), or use wf.jacrev or wf.vjp"
+                f"{tuple(value.shape)}; reduce it, e.g. with .sum(), or use wf.jacrev or wf.vjp",
+                result=value,
             )
         if not is_float(value.dtype):
             raise DTypeError(

@@ -12,7 +12,8 @@ All of that is noted by what answers questions about sizes: see core/dim/decisio
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Sequence
 from numbers import Number
 from typing import Any
 
@@ -20,10 +21,12 @@ import numpy as np
 
 from ..core.dim import Dim
 from ..core.dim.number import OPERATIONS, RealDim
+from ..core.errors import is_weft_code
 from ..core.op import F
 from ..core.tensor import Tensor
 from ..graph.node import map_attr
 from ..graph.symbol import make_number
+from .watch.trust import computes
 
 
 class RecordedSize(Dim):
@@ -190,9 +193,21 @@ def recorded_size(size: Any) -> Any:
     return made
 
 
-def recorded_shape(shape: Iterable[Any]) -> tuple[Any, ...]:
-    """Return a shape as the function that is recorded sees it."""
+def recorded_shape(shape: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a shape as the function that is recorded sees it.
+
+    Packages that are not followed may keep what they are told: they get the numbers.
+    """
+    if any(type(size) is Dim for size in shape) and _asked_by_a_package():
+        return tuple([size.__index__() if type(size) is Dim else size for size in shape])
     return tuple([recorded_size(size) for size in shape])
+
+
+def _asked_by_a_package() -> bool:
+    frame = sys._getframe(2)
+    while frame.f_back is not None and is_weft_code(frame.f_code):
+        frame = frame.f_back
+    return computes(frame.f_code)
 
 
 def is_recorded_size(thing: Any) -> bool:

@@ -14,12 +14,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,7 +58,7 @@ def numpy_library() -> BlasLibrary | None:
     """Return the OpenBLAS that NumPy's wheel brings (it is loaded by now), or None."""
     for path in _paths():
         try:
-            return BlasLibrary(ctypes.CDLL(str(path)))
+            return BlasLibrary(ctypes.CDLL(path))
         except OSError:  # not a library that this process can use
             continue
     return None
@@ -109,11 +106,13 @@ def one_thread() -> Iterator[None]:
             library.set_num_threads(before)
 
 
-def _paths() -> Iterator[Path]:
-    package = Path(np.__file__).parent
-    for folder in (package.parent / "numpy.libs", package / ".dylibs"):
-        if folder.is_dir():
-            yield from (path for path in sorted(folder.iterdir()) if "openblas" in path.name)
+def _paths() -> Iterator[str]:
+    package = os.path.dirname(np.__file__)
+    beside = os.path.join(os.path.dirname(package), "numpy.libs")
+    for folder in (beside, os.path.join(package, ".dylibs")):
+        if os.path.isdir(folder):
+            names = sorted(os.listdir(folder))
+            yield from (os.path.join(folder, name) for name in names if "openblas" in name)
 
 
 def _load_copy(path: str) -> ctypes.CDLL:
@@ -121,13 +120,17 @@ def _load_copy(path: str) -> ctypes.CDLL:
     try:
         return _load_from_memory(path)
     except (OSError, AttributeError):  # not this system, or it allows no code there
+        import shutil  # noqa: PLC0415  (much of Python, which other systems do without)
+        import tempfile  # noqa: PLC0415  (likewise)
+
         with tempfile.TemporaryDirectory() as folder:
             return ctypes.CDLL(shutil.copy(path, folder))
 
 
 def _load_from_memory(path: str) -> ctypes.CDLL:
     number = os.memfd_create("weft-blas", os.MFD_CLOEXEC)
-    with os.fdopen(number, "wb") as copy, Path(path).open("rb") as original:
-        shutil.copyfileobj(original, copy, 1 << 20)
+    with os.fdopen(number, "wb") as copy, open(path, "rb") as original:
+        while part := original.read(1 << 20):
+            copy.write(part)
         copy.flush()
         return ctypes.CDLL(f"/proc/self/fd/{number}")

@@ -59,6 +59,12 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
         """Return the kind of device: `cpu`."""
         return self.split(":")[0]
 
+    @property
+    def index(self) -> int | None:  # type: ignore[override]  # str's method finds text
+        """Return its number among those of its kind; None for the only one."""
+        number = self.partition(":")[2]
+        return int(number) if number else None
+
     def stats(self) -> dict[str, Any]:
         """Return what was done for tensors in the memory of this device so far.
 

@@ -12,6 +12,7 @@ not a plain tensor of the expected dtype or an interpreter is active.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from sys import settrace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ from .sums import sum_array_to
 from .tape import FanNode, output_node
 from .tensor import Tensor, constant, site_of, wrap, wrap_with_node
 from .watching import look_away, watchers
+from .wording import worded
 
 if TYPE_CHECKING:
     from .op import Op
@@ -303,7 +305,14 @@ def explain(op: Op, error: Exception, inputs: Sequence[Any], attrs: tuple[Any, .
     message = str(error)
     if not message.startswith(f"{op.name}: "):
         message = f"{op.name}: {message}"
-    return type(error)(message + _origins(op, message, inputs))
+    named = type(error)(message + _origins(op, message, inputs), **error.facts)
+    return worded(named, op.name, partial(_arguments, op, inputs, attrs), inputs)
+
+
+def _arguments(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the operands and attributes of an operation by their names."""
+    operands = dict(zip(op.inputs, group(op, inputs), strict=False))
+    return operands | dict(zip(op.attrs, attrs, strict=False))
 
 
 def _shape_rule_error(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...]) -> WeftError | None:

@@ -8,14 +8,27 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from types import CodeType, FrameType
+from typing import Any
 
 PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 GENERATED_PREFIX = "<weft."
 
 
 class WeftError(Exception):
-    """Base of every error that Weft raises on purpose."""
+    """Base of every error that Weft raises on purpose.
+
+    facts   what was met, by name: the message in pieces, for faces of other frameworks, which say
+            it in their own words (core/wording.py)
+    """
+
+    facts: Mapping[str, Any] = {}
+
+    def __init__(self, *args: object, **facts: Any) -> None:
+        super().__init__(*args)
+        if facts:
+            self.facts = facts
 
 
 class ShapeError(WeftError, ValueError):
@@ -31,8 +44,8 @@ class UnknownSizeError(ShapeError):
 
     made = 0  # so far: a function that is recorded for many sizes may have caught one
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)
+    def __init__(self, *args: object, **facts: Any) -> None:
+        super().__init__(*args, **facts)
         UnknownSizeError.made += 1
 
 

@@ -21,6 +21,7 @@ from .op import Op, composite_keywords, composites_of_lists, find, find_public, 
 from .operands import holds_floats, tensor_from
 from .tensor import Tensor
 from .watching import is_ours, look_away, watchers
+from .wording import worded
 
 
 def lazy_names(
@@ -86,8 +87,11 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
         watcher = look_away(args, [*kwargs.values()]) if ours and watchers else None
         try:
             return fn(*args, **kwargs)
-        except AttributeError as error:
-            raise _explained(fn, error, args, kwargs) from None
+        except Exception as error:
+            found = _explained(fn, error, args, kwargs)
+            if found is error:
+                raise
+            raise found from None
         finally:
             if watcher is not None:
                 settrace(watcher)
@@ -108,8 +112,11 @@ def as_method(fn: Callable[..., Any]) -> Callable[..., Any]:
             args, kwargs = respell(args, kwargs)
         try:
             return fn(*args, **kwargs)
-        except AttributeError as error:
-            raise _explained(fn, error, args, kwargs) from None
+        except Exception as error:
+            found = _explained(fn, error, args, kwargs)
+            if found is error:
+                raise
+            raise found from None
 
     pass_calls(code_of(method))
     return method
@@ -154,6 +161,20 @@ def parameters_of(fn: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _explained(
+    fn: Callable[..., Any], error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Exception:
+    """Return what to raise for an error, in the words of a face whose tensors were given."""
+    if isinstance(error, AttributeError):
+        error = _missing_attribute(fn, error, args, kwargs)
+
+    def arguments() -> dict[str, Any]:
+        names = parameters_of(fn)[: code_of(unwrap(fn)).co_argcount]
+        return dict(zip(names, args, strict=False)) | kwargs
+
+    return worded(error, fn.__name__, arguments, (*args, *kwargs.values()))
+
+
+def _missing_attribute(
     fn: Callable[..., Any], error: AttributeError, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Exception:
     """Return what to raise when something lacks an attribute: if an argument does, its name."""

@@ -14,7 +14,8 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from .bytecode import use_of_result
-from .errors import ArgumentError, ArgumentTypeError
+from .errors import ArgumentError, ArgumentTypeError, WeftError
+from .wording import worded
 
 if TYPE_CHECKING:
     from .op import Op
@@ -44,7 +45,11 @@ def call_with_keywords(
     """
     if not op.rule_keywords.isdisjoint(keywords):
         assert op.keyword_rule is not None
-        return op.keyword_rule(**_for_rule(op, arguments, keywords))
+        given = _for_rule(op, arguments, keywords)
+        try:
+            return op.keyword_rule(**given)
+        except WeftError as error:
+            raise worded(error, op.name, lambda: given, given.values()) from None
     for name, value in rename(op.name, keywords, op.synonyms).items():
         if not _is_default(op, name, arguments[name]):
             raise ArgumentTypeError(given_twice(op.name, name, keywords))

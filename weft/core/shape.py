@@ -72,7 +72,7 @@ def broadcast(*shapes: Shape) -> Shape:
                 result[i] = broadcast_sizes(result[i], dim)
                 continue
             if result[i] != 1:
-                raise ShapeError(_broadcast_message(shapes, i - ndim))
+                raise ShapeError(_broadcast_message(shapes, i - ndim), shapes=shapes)
             result[i] = dim
     return tuple(result)
 
@@ -129,9 +129,15 @@ def normalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     if -ndim <= index < ndim:
         return index + ndim if index < 0 else index
     if ndim == 0:
-        raise AxisError(f"{what} {index} is out of range: the tensor is 0-d and has no axes")
+        raise AxisError(
+            f"{what} {index} is out of range: the tensor is 0-d and has no axes",
+            axis=index,
+            ndim=ndim,
+        )
     raise AxisError(
-        f"{what} {index} is out of range for {ndim} dimension(s); use {-ndim}..{ndim - 1}"
+        f"{what} {index} is out of range for {ndim} dimension(s); use {-ndim}..{ndim - 1}",
+        axis=index,
+        ndim=ndim,
     )
 
 
@@ -143,7 +149,8 @@ def normalize_axes(axis: Axes, ndim: int, what: str = "axis") -> tuple[int, ...]
         return (normalize_axis(axis, ndim, what),)
     axes = tuple(sorted(normalize_axis(a, ndim, what) for a in axis))
     if len(set(axes)) != len(axes):
-        raise AxisError(f"{what} {tuple(axis)} names a dimension more than once")
+        twice = next(a for a in axes if axes.count(a) > 1)
+        raise AxisError(f"{what} {tuple(axis)} names a dimension more than once", twice=twice)
     return axes
 
 

@@ -31,6 +31,7 @@ from .large import LARGE, door
 from .modes import current_interpreter, current_recorder, current_tracer, is_grad_enabled, modes
 from .shape import Shape
 from .tape import UNCHAINED, HookHandle, Leaf, TapeNode, add_hook, watch_of
+from .wording import worded
 
 T = TypeVar("T", bound="Tensor | None")
 
@@ -245,9 +246,10 @@ class Tensor:
 
     def _check_single(self, what: str) -> None:
         if self.numel() != 1:
-            raise ShapeError(
-                f"{what} needs a tensor with one element; this one has shape {self.shape}"
+            error = ShapeError(
+                f"{what} needs a tensor with one element; this one has shape {tuple(self.shape)}"
             )
+            raise worded(error, what, lambda: {"x": self}, (self,))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
@@ -271,7 +273,7 @@ class Tensor:
 
     def __len__(self) -> int:
         if self.ndim == 0:
-            raise ArgumentTypeError("a 0-d tensor has no length")
+            raise worded(ArgumentTypeError("a 0-d tensor has no length"), "len()", dict, (self,))
         length: int = self.shape[0]
         return length
 
@@ -284,10 +286,11 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
-            raise ShapeError(
-                f"the truth value of a tensor of shape {self.shape} is ambiguous; "
+            error = ShapeError(
+                f"the truth value of a tensor of shape {tuple(self.shape)} is ambiguous; "
                 "use x.any() or x.all()"
             )
+            raise worded(error, "bool()", dict, (self,))
         if modes.interpreters and (recorder := current_recorder()) is not None:
             truth: bool = recorder.truth(self)
             return truth

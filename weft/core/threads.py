@@ -11,7 +11,6 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import ClassVar
 
 from .errors import ArgumentError
@@ -62,7 +61,8 @@ def usable_processors() -> int:
 def _container_processors() -> int:
     """Return the processor time that Linux's cgroup grants, in whole processors."""
     try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
+            quota, period = file.read().split()
         return math.ceil(int(quota) / int(period))
     except (OSError, ValueError):  # no cgroup, or its quota is "max"
         return sys.maxsize

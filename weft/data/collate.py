@@ -222,7 +222,10 @@ def stack_leaves(leaves: list[Leaf], path: str) -> Any:
         if array.shape != shape:
             raise ShapeError(
                 f"collate: items must have the same shape{_at(path)}; item 0 of the batch has "
-                f"{shape}, item {i} has {array.shape}: resize or crop them, or use PadCollate()"
+                f"{shape}, item {i} has {array.shape}: resize or crop them, or use PadCollate()",
+                first=shape,
+                other=array.shape,
+                place=i,
             )
     out = np.empty((len(arrays), *shape), result_dtype(arrays, path))
     return wrap(np.stack(arrays, out=out, casting="unsafe"))
@@ -240,7 +243,8 @@ def as_leaf_array(leaf: Leaf, path: str) -> Array:
     raise ArgumentTypeError(
         f"collate: cannot batch values of type {type(leaf).__name__}{_at(path)}; items may hold "
         "tensors, arrays, numbers, strings and nests of them: convert it in the dataset (for "
-        "example with ToTensor) or give a collate_fn"
+        "example with ToTensor) or give a collate_fn",
+        kind=type(leaf),
     )
 
 

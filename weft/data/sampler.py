@@ -251,7 +251,9 @@ class BatchSampler(Sampler):
     def runs(self, generator: Generator, epoch: int) -> Iterator[Indices]:
         """Yield the same, where ranges and arrays of indices stay what they are."""
         inner = self.sampler
-        indices = inner.order(generator, epoch) if isinstance(inner, Sampler) else inner
+        indices: Iterable[Any] = inner
+        if isinstance(inner, Sampler) and type(inner).order is not Sampler.order:
+            indices = inner.order(generator, epoch)  # else by its __iter__
         if not isinstance(indices, np.ndarray | range):
             return batched(indices, self.batch_size, self.drop_last)
         size, count = self.batch_size, len(indices)

@@ -167,7 +167,10 @@ class Distribution:
             if not holds(constraint, value):
                 raise ArgumentError(
                     f"{type(self).__name__}: {name} must satisfy {constraint!r}. "
-                    f"Received: {_shown(value)}; validate_args=False skips the check"
+                    f"Received: {_shown(value)}; validate_args=False skips the check",
+                    name=name,
+                    value=value,
+                    constraint=constraint,
                 )
 
     def _value(self, value: Any) -> Any:

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from .report import note_missing
 
 
 def absent_names(
-    module: dict[str, Any], reasons: Mapping[str, str], otherwise: str = ""
+    module: dict[str, Any], reasons: Mapping[str, str], otherwise: str = "", *, shown: str = ""
 ) -> Callable[[str], Any]:
     """Return `__getattr__` for a module of a face, whose globals are given.
 
     reasons     names that the framework has and the face has not, each with what to use
     otherwise   what to say of names that are none of these and resemble none that are there
+    shown       the module's name in errors: the framework's, where that is expected
     """
     where = module["__name__"]
+    shown = shown or where
 
     def get(name: str) -> Any:
         if name.startswith("__"):
-            raise AttributeError(f"module {where!r} has no attribute {name!r}")
+            raise AttributeError(f"module {shown!r} has no attribute {name!r}")
         note_missing(where, name)
-        raise AttributeError(f"module {where!r} has no attribute {name!r}{_advice(name)}")
+        raise AttributeError(f"module {shown!r} has no attribute {name!r}{_advice(name)}")
 
     def _advice(name: str) -> str:
         if name in reasons:
             return f": {reasons[name]}"
+        from difflib import get_close_matches  # noqa: PLC0415  (for those who miss a name)
+
         near = get_close_matches(name, [n for n in module if not n.startswith("_")], n=3)
         return f"; did you mean {' or '.join(map(repr, near))}?" if near else otherwise
 

@@ -9,7 +9,6 @@ assign        a value that, if computed in a run, is written to a state when the
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -78,6 +77,8 @@ class Literal:
     def digest(self) -> str:
         """Return a hash of dtype, shape and content."""
         if self._digest is None:
+            import hashlib  # noqa: PLC0415  (for files and caches of programs)
+
             head = f"{self.array.dtype.str}{self.array.shape}".encode()
             content = np.ascontiguousarray(self.array).tobytes()
             self._digest = hashlib.sha256(head + content).hexdigest()

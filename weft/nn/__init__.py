@@ -3,7 +3,10 @@
 Parameters and inputs enter as tensors; outputs leave as tensors. Imports core, ops and autodiff.
 """
 
-from . import functional, init, models
+from typing import TYPE_CHECKING
+
+from ..core.imports import lazy_attributes
+from . import functional, init
 from .activation import (
     CELU,
     ELU,
@@ -185,6 +188,11 @@ from .transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+
+if TYPE_CHECKING:
+    from . import models
+
+__getattr__ = lazy_attributes(globals(), {}, ("models",))  # whole networks, for who asks for them
 
 __all__ = [
     "CELU",

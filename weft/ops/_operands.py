@@ -29,7 +29,8 @@ def names_errors(fn: FunctionT) -> FunctionT:
         except WeftError as error:
             name, _, rest = str(error).partition(": ")
             message = rest if name in registry or name in composites else str(error)
-            raise type(error)(f"{own}: {message.removeprefix(f'{own}: ')}") from None
+            named = f"{own}: {message.removeprefix(f'{own}: ')}"
+            raise type(error)(named, **error.facts) from None
 
     return named  # type: ignore[return-value]  # wraps keeps the signature
 

@@ -36,6 +36,7 @@ if _TYPE_CHECKING:
     from . import (
         amp,
         backends,
+        compiler,
         cuda,
         distributed,
         distributions,
@@ -88,6 +89,7 @@ __getattr__ = _lazy_attributes(  # when a program asks for them, so that the imp
         "weft.torch.serialization": ("load", "save"),
     },
     (
+        *("_dynamo", "compiler"),
         *("amp", "backends", "cuda", "distributed", "distributions", "func", "jit", "masked"),
         *("mps", "multiprocessing", "optim", "serialization", "signal", "testing", "utils"),
         *("version", "xpu"),
@@ -105,6 +107,7 @@ __all__ = [
     "backends",
     "can_cast",
     "compile",
+    "compiler",
     "cuda",
     "device",
     "distributed",

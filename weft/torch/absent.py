@@ -13,7 +13,8 @@ _UNSERVED = ": PyTorch's face does not serve it; docs/faces/torch.md says what i
 
 def absent(module: dict[str, Any], reasons: Mapping[str, str]) -> Callable[[str], Any]:
     """Return `__getattr__` for a module of this face, whose globals are given."""
-    return absent_names(module, reasons, _UNSERVED)
+    shown = module["__name__"].removeprefix("weft.")
+    return absent_names(module, reasons, _UNSERVED, shown=shown)
 
 
 def _because(words: str, reason: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..autodiff.reverse import accumulate, gradients
 from ..core.errors import GradientError, WeftError
+from .sizes import Size
 from .storage import check_versions
 
 NO_GRAPH = "element 0 of tensors does not require grad and does not have a grad_fn"
@@ -26,8 +27,8 @@ def check_backward(tensor: Any, gradient: Any) -> None:
         raise RuntimeError(NOT_SCALAR)
     if gradient is not None and tuple(gradient.shape) != tuple(tensor.shape):
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[0] has a shape of {list(gradient.shape)} and "
-            f"output[0] has a shape of {list(tensor.shape)}."
+            f"Mismatch in shape: grad_output[0] has a shape of {Size(gradient.shape)} and "
+            f"output[0] has a shape of {Size(tensor.shape)}."
         )
     if not tensor.symbolic:
         check_versions([tensor._node])

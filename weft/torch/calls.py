@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..core import tensor as core
+from ..core.errors import WeftError
 from ..core.tape import next_order
 from .adoption import FACES, adopt
 from .deferred import Deferred
+from .phrasing import phrase
 from .types import aligned
 
 Function = Callable[..., Any]
@@ -38,8 +40,11 @@ def face_function(
         if kwargs:
             out = kwargs.pop("out", None)
             if out is not None:
-                return write_out(adopt(fn(*args, **kwargs)), out)
-        result = fn(*args, **kwargs)
+                return write_out(adopt(fn(*args, **kwargs)), out, call.__name__)
+        try:
+            result = fn(*args, **kwargs)
+        except WeftError as error:  # of arguments among which there is no tensor of this face
+            raise phrase(error, call.__name__, {"args": args, **kwargs}) from None
         face = FACES[result.__class__]
         if face is None:
             return adopt(result)
@@ -79,25 +84,28 @@ def _is_operand(x: Any) -> bool:
     return isinstance(x, (core.Tensor, bool, int, float))
 
 
-def write_out(result: Any, out: Any) -> Any:
-    """Write results into the tensors given for them, and return these."""
+def write_out(result: Any, out: Any, name: str = "") -> Any:
+    """Write results into the tensors given for them, and return these.
+
+    name   of the function that gave them, for errors
+    """
     if isinstance(result, core.Tensor):
-        write_result(out, result)
+        write_result(out, result, name)
         return out
     for target, part in zip(out, result, strict=True):
-        write_result(target, part)
+        write_result(target, part, name)
     kind = type(result)
     return kind(*out) if hasattr(kind, "_fields") else tuple(out)
 
 
-def write_result(out: Any, result: Any) -> None:
+def write_result(out: Any, result: Any, name: str = "") -> None:
     """Write a result into a tensor, which takes its shape."""
     if not isinstance(out, core.Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if out.requires_grad or result.requires_grad:
         raise RuntimeError(
-            "functions with out=... arguments don't support automatic differentiation, but one "
-            "of the arguments requires grad."
+            f"{f'{name}(): ' if name else ''}functions with out=... arguments don't support "
+            "automatic differentiation, but one of the arguments requires grad."
         )
     if tuple(out.shape) != tuple(result.shape) and not hasattr(out, "_window"):
         out._value = np.empty(result.shape, out.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core import tensor as core
+from ..core.errors import WeftError
 from ..core.op import F
 from ..core.tape import next_order
 from . import linalg, random, special
@@ -19,7 +20,10 @@ from .calls import NUMBERS, in_place
 from .deferred import weft_function
 from .functions import adapted, creating, extra, native, reducing, shaping, table
 from .names import names
+from .phrasing import phrase
 from .tensor_methods import TensorMethods
+from .views import VIEW_OF_LEAF
+from .writing import LEAF_WRITTEN
 
 Function = Callable[..., Any]
 
@@ -112,7 +116,17 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     """Write at an index; a slice or a number writes into the tensor as a view of it would."""
     begun = next_order()
     given = value if isinstance(value, core.Tensor) else _as_written(value, self.dtype)
-    self._overwritten(F.index_set(self, views.with_arrays(index), given), begun)
+    try:
+        written = F.index_set(self, views.with_arrays(index), given)
+    except WeftError as error:
+        given = {"x": self, "index": index, "value": given}
+        raise phrase(error, "setitem", given) from None
+    try:
+        self._overwritten(written, begun)
+    except RuntimeError as error:
+        if str(error) == LEAF_WRITTEN and views.is_basic(index):
+            raise RuntimeError(VIEW_OF_LEAF) from None
+        raise
 
 
 def _as_written(value: Any, dtype: Any) -> Any:

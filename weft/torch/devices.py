@@ -8,6 +8,8 @@ from ..core import dtype as dt
 from ..core import tensor as core
 from ..core.device import device as core_device
 from ..core.device import is_device
+from ..core.errors import WeftError
+from .phrasing import phrase
 
 NO_CUDA = (
     "Torch not compiled with CUDA enabled: Weft computes on the CPU; leave .cuda() out, or use "
@@ -24,16 +26,28 @@ def usable_device(where: Any) -> Any:
     """Return a device of Weft's; raise in PyTorch's words for one that is not there."""
     name = str(where)
     kind = name.partition(":")[0]
-    if kind in ("cuda", "mps", "xpu") or isinstance(where, int):
+    if isinstance(where, int):
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    if kind in ("cuda", "mps", "xpu"):
         raise no_cuda()
     if kind == "cpu":
         return core_device("cpu")
     if kind == "meta":
         raise RuntimeError("there is no device 'meta': every tensor has a value; use 'cpu'")
-    return core_device(where)
+    try:
+        return core_device(where)
+    except WeftError as error:
+        raise phrase(error, "device", {"device": where}) from None
 
 
-class device:  # noqa: N801  (PyTorch's name)
+class _DeviceClass(type):
+    """A device of Weft's, which tensors tell, is one of this face."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or is_device(instance)
+
+
+class device(metaclass=_DeviceClass):  # noqa: N801  (PyTorch's name)
     """Where a tensor is: `torch.device("cpu")`.
 
     >>> from weft import torch

@@ -9,9 +9,11 @@ from .. import autodiff
 from ..autodiff import gradient
 from ..autodiff import jacobian as jacobians
 from ..autodiff.batching import vmap as core_vmap
+from ..core.errors import WeftError
 from .absent import absent
 from .adoption import adopt
 from .nn.utils.stateless import functional_call
+from .phrasing import phrase
 
 __all__ = [
     "functional_call",
@@ -36,18 +38,24 @@ def _inside(func: Any) -> Any:
     return call
 
 
-def _outside(func: Any) -> Any:
-    """Return a function whose results are tensors of this face."""
+def _outside(transformed: Any, name: str, **given: Any) -> Any:
+    """Return a function whose results are tensors of this face, and its errors PyTorch's.
+
+    given   what the transform of that name was given
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return adopt(func(*args, **kwargs))
+        try:
+            return adopt(transformed(*args, **kwargs))
+        except WeftError as error:
+            raise phrase(error, f"func.{name}", {"args": args, **given}) from None
 
     return call
 
 
 def grad(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
     """Return the function that computes the gradient of one."""
-    return _outside(gradient.grad(_inside(func), argnums, has_aux))
+    return _outside(gradient.grad(_inside(func), argnums, has_aux), "grad")
 
 
 def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
@@ -56,9 +64,9 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         value, found = both(*args, **kwargs)
-        return adopt(found), adopt(value)
+        return found, value
 
-    return call
+    return _outside(call, "grad")
 
 
 def vmap(
@@ -69,22 +77,22 @@ def vmap(
     chunk_size: Any = None,
 ) -> Any:
     """Return a function of examples as one of batches."""
-    return _outside(core_vmap(_inside(func), in_dims, out_dims))
+    return _outside(core_vmap(_inside(func), in_dims, out_dims), "vmap", func=func, in_dims=in_dims)
 
 
 def jacrev(func: Any, argnums: Any = 0, *, has_aux: bool = False, **_: Any) -> Any:
     """Return the function that computes the Jacobian of one, in reverse mode."""
-    return _outside(jacobians.jacrev(_inside(func), argnums, has_aux=has_aux))
+    return _outside(jacobians.jacrev(_inside(func), argnums, has_aux=has_aux), "jacrev")
 
 
 def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, **_: Any) -> Any:
     """Return the function that computes the Jacobian of one, in forward mode."""
-    return _outside(jacobians.jacfwd(_inside(func), argnums, has_aux=has_aux))
+    return _outside(jacobians.jacfwd(_inside(func), argnums, has_aux=has_aux), "jacfwd")
 
 
 def hessian(func: Any, argnums: Any = 0) -> Any:
     """Return the function that computes second derivatives."""
-    return _outside(jacobians.hessian(_inside(func), argnums))
+    return _outside(jacobians.hessian(_inside(func), argnums), "hessian")
 
 
 def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:

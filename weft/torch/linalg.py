@@ -8,7 +8,6 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core import tensor as core
-from ..core.errors import LinalgError
 from ..core.modes import no_grad
 from ..core.op import F
 from . import return_types
@@ -20,7 +19,12 @@ from .functions.table import functions_named
 from .functions.without_dims import axis_of
 from .names import names
 
-LinAlgError = LinalgError
+
+class _LinAlgError(RuntimeError):
+    """A matrix lacks the property that a function needs."""
+
+
+LinAlgError = _LinAlgError
 
 _SAME = names("""
     cholesky_ex cross det eigvalsh householder_product inv inv_ex ldl_factor

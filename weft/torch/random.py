@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.errors import WeftError
 from ..core.op import F
 from ..core.rng import Generator as CoreGenerator
 from ..ops.random import draw
 from .adoption import adopt
 from .calls import write_out
 from .devices import usable_device
+from .phrasing import phrase
 from .sizes import sizes_of
 from .tensor import wrap
 
@@ -78,7 +80,10 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drawn(make: Any, *args: Any, out: Any = None, **options: Any) -> Any:
-    made = adopt(make(*args, **_options(options)))
+    try:
+        made = adopt(make(*args, **_options(options)))
+    except WeftError as error:
+        raise phrase(error, make.__name__, {"args": args, **options}) from None
     return made if out is None else write_out(made, out)
 
 
@@ -109,6 +114,11 @@ def randint(*bounds: Any, out: Any = None, **options: Any) -> Any:
     named = [options.pop(n) for n in ("low", "high", "size") if n in options]
     *numbers, size = (*bounds, *named)
     low, high = (0, numbers[0]) if len(numbers) == 1 else numbers
+    if isinstance(size, int):
+        raise TypeError(
+            f"randint(): argument 'size' (position {len(numbers) + 1}) must be tuple of ints, "
+            "not int"
+        )
     options["dtype"] = options.get("dtype") or dt.int64
     wanted = dt.as_dtype(options.pop("dtype"))
     whole = wanted if dt.is_integer(wanted) else dt.int64

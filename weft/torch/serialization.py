@@ -185,6 +185,8 @@ def save(
     >>> torch.load(file)
     {'w': tensor([1., 1.])}
     """
+    if isinstance(f, (str, os.PathLike)) and not os.path.isdir(os.path.dirname(f) or "."):
+        raise RuntimeError(f"Parent directory {os.path.dirname(f)} does not exist.")
     content = io.BytesIO()
     writer = _Writer(content)
     writer.dump(_plain(obj))

@@ -9,7 +9,7 @@ import numpy as np
 from ..core import dtype as dt
 from ..core import tensor as core
 from ..core.device import CPU
-from ..core.errors import GradientError
+from ..core.errors import GradientError, WeftError
 from ..core.modes import current_recorder, is_transformed, modes
 from ..core.op import F
 from ..core.shape import Shape
@@ -19,6 +19,7 @@ from .backward import backward_to, check_backward, in_their_words
 from .devices import conversion, no_cuda, usable_device
 from .dtypes import MADE
 from .geometry import geometry_of
+from .phrasing import phrase
 from .printing import format_tensor
 from .sizes import Size
 from .storage import relatives
@@ -32,6 +33,8 @@ class TensorMethods(Methods):
     """Methods and properties that are no operators."""
 
     __slots__ = ()
+
+    _words = staticmethod(phrase)  # in which errors are said of it (core/wording.py)
 
     # What these are in Weft, seen from a class in front of it.
     _value: Array
@@ -137,6 +140,12 @@ class TensorMethods(Methods):
 
     __str__ = __repr__
 
+    def __format__(self, spec: str) -> str:
+        """Return its only element where it has no dimensions: `f"{loss}"` is a number."""
+        if not self.ndim and not self.symbolic:
+            return format(self.item(), spec)  # type: ignore[attr-defined]  # of the tensor behind
+        return super().__format__(spec)
+
     def numpy(self, *, force: bool = False) -> Array:
         """Return the value as a NumPy array, read-only; np.array(x) gives a copy to write into."""
         if self._node is not None and not force and not self.symbolic:
@@ -155,7 +164,10 @@ class TensorMethods(Methods):
     @grad.setter
     def grad(self, value: Any) -> None:
         behind: Any = super(TensorMethods, type(self))
-        behind.grad.__set__(self, value)
+        try:
+            behind.grad.__set__(self, value)
+        except WeftError as error:
+            raise phrase(error, "grad", {"x": self, "value": value}) from None
 
     @grad.deleter
     def grad(self) -> None:

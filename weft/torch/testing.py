@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import tensor as core
 from ..core.dtype import is_float
+from .sizes import Size
 
 __all__ = ["assert_close"]
 
@@ -75,7 +76,8 @@ def _apart(actual: Any, expected: Any, options: dict[str, Any], where: str) -> s
     """Return how far two tensors or numbers are apart, if it is too far."""
     a, e = _array(actual), _array(expected)
     if a.shape != e.shape:
-        return f"The values for attribute 'shape' do not match: {a.shape} != {e.shape}.{where}"
+        shapes = f"{Size(a.shape)} != {Size(e.shape)}"
+        return f"The values for attribute 'shape' do not match: {shapes}.{where}"
     both = isinstance(actual, core.Tensor) and isinstance(expected, core.Tensor)
     if both and options["check_dtype"] and a.dtype != e.dtype:
         return (

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ..core import dtype as dt
-from ..core.errors import DTypeError
 from ..core.op import F
 from ..core.tensor import Tensor
 from .dtypes import BFLOAT16, dtype, named
@@ -121,7 +120,7 @@ def can_cast(source: Any, target: Any) -> bool:
 def check_cast(source: dt.DType, target: dt.DType) -> None:
     """Raise if values of a dtype are not written into a tensor of another, in PyTorch's words."""
     if not can_cast(source, target):
-        raise DTypeError(
+        raise RuntimeError(
             f"result type {type_name(source)} can't be cast to the desired output type "
             f"{type_name(target)}"
         )
@@ -139,8 +138,8 @@ class finfo:  # noqa: N801  (PyTorch's name)
         self._dtype = dt.default_float() if dtype is None else dt.as_dtype(dtype)
         if not dt.is_float(self._dtype):
             raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
-                f"'{self._dtype}'"
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                "'torch.finfo'"
             )
         limits = dt.float_limits(self._dtype)
         self.bits = self._dtype.itemsize * 8
@@ -169,8 +168,8 @@ class iinfo:  # noqa: N801  (PyTorch's name)
         wanted = dt.as_dtype(dtype)
         if not dt.is_integer(wanted):
             raise TypeError(
-                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle "
-                f"'{wanted}'"
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                "'torch.iinfo'"
             )
         limits = np.iinfo(wanted)
         self.bits, self.min, self.max, self.dtype = limits.bits, limits.min, limits.max, wanted.name

@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..core import tensor as core
+from ..core.errors import WeftError
 from ..core.modes import is_transformed
 from ..core.op import F
+from ..core.shape import broadcast
 from ..ops.index import split_index
 from .adoption import adopt
 from .geometry import geometry_of
+from .phrasing import phrase
+from .sentences import dimension_out_of_range, expanded_size
 from .sizes import sizes_of
 from .views import view_of
 from .windows import (
@@ -33,10 +37,7 @@ def wrapped_dim(dim: Any, count: int) -> int:
     most = max(count, 1)
     number = int(dim)
     if not -most <= number < most:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got "
-            f"{number})"
-        )
+        raise dimension_out_of_range(number, count)
     return number % most
 
 
@@ -45,10 +46,19 @@ def wrapped_dim(dim: Any, count: int) -> int:
 
 def getitem(input: Any, index: Any) -> Any:
     """Return what an index selects: a view where it is basic, else a copy."""
-    spec, arrays = split_index(with_arrays(index))
+    try:
+        spec, arrays = split_index(with_arrays(index))
+    except WeftError as error:
+        raise phrase(error, "getitem", {"x": input, "index": index}) from None
     if arrays:
         return adopt(F.getitem_arrays(input, arrays, spec))
     return indexed(input, spec)
+
+
+def is_basic(index: Any) -> bool:
+    """Tell whether an index selects a view: it holds numbers and slices alone."""
+    items = index if isinstance(index, tuple) else (index,)
+    return all(i is None or i is ... or isinstance(i, (int, slice)) for i in items)
 
 
 def with_arrays(index: Any) -> Any:
@@ -82,6 +92,11 @@ def _bad_index(spec: tuple[Any, ...], sizes: Sequence[int]) -> str:
     """Return what is wrong with an index, in PyTorch's words."""
     axis = 0
     count = sum(item is not None and item is not ... for item in spec)
+    if not sizes:
+        return (
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
     if count > len(sizes):
         return f"too many indices for tensor of dimension {len(sizes)}"
     for item in spec:
@@ -146,6 +161,9 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
         if step < 0 or (step == 0 and size):
             raise RuntimeError(
                 f"split expects split_size be non-negative, but got split_size={step}"
+                if step
+                else "split_size can only be 0 if dimension size is 0, but got dimension size of "
+                f"{size}"
             )
         sections = [min(step, size - first) for first in range(0, size, step or 1)] or [size]
     return _sections(tensor, sections, dim)
@@ -215,16 +233,26 @@ def dsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
 def complete_shape(input: Any, sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return sizes with the one that is -1 filled in."""
     if -1 not in sizes:
-        if prod(sizes) != input.numel():
-            raise RuntimeError(
-                f"shape '{list(sizes)}' is invalid for input of size {input.numel()}"
-            )
+        if prod(sizes) != input.numel() or any(size < 0 for size in sizes):
+            raise _invalid_shape(input, sizes)
         return sizes
     known = prod(size for size in sizes if size != -1)
-    if not known or input.numel() % known or sizes.count(-1) > 1:
-        raise RuntimeError(f"shape '{list(sizes)}' is invalid for input of size {input.numel()}")
+    if known <= 0 or input.numel() % known or sizes.count(-1) > 1:
+        raise _invalid_shape(input, sizes)
     rest = input.numel() // known
     return tuple(rest if size == -1 else size for size in sizes)
+
+
+def _invalid_shape(input: Any, sizes: tuple[Any, ...]) -> Exception:
+    """Return the error for sizes that do not hold the elements of a tensor."""
+    for place, size in enumerate(sizes):
+        if size < -1:
+            return RuntimeError(
+                f"invalid shape dimension {size} at index {place} of shape {list(sizes)}"
+            )
+    if sizes.count(-1) > 1:
+        return RuntimeError("only one dimension can be inferred")
+    return RuntimeError(f"shape '{list(sizes)}' is invalid for input of size {input.numel()}")
 
 
 def view(input: Any, *shape: Any, dtype: Any = None) -> Any:
@@ -424,15 +452,11 @@ def expand(input: Any, *sizes: Any, implicit: bool = False, **names: Any) -> Any
         own = input.shape[i - added] if i >= added else None
         if size == -1 and own is None:
             raise RuntimeError(
-                f"expand: the expanded size of the tensor (-1) isn't allowed in a leading, "
+                "The expanded size of the tensor (-1) isn't allowed in a leading, "
                 f"non-existing dimension {i}"
             )
         if size != -1 and own is not None and own not in (1, size):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({size}) must match the existing size ({own}) "
-                f"at non-singleton dimension {i}.  Target sizes: {list(given)}.  Tensor sizes: "
-                f"{list(input.shape)}"
-            )
+            raise expanded_size(given, input.shape)
         wanted.append(own if size == -1 else size)
     return view_of(input, ExpandedWindow(wanted))
 
@@ -450,7 +474,10 @@ def broadcast_to(input: Any, size: Any) -> Any:
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """Return views of tensors, all repeated to their common shape."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
-    sizes = np.broadcast_shapes(*[tuple(x.shape) for x in given])
+    try:
+        sizes = broadcast(*[tuple(x.shape) for x in given])
+    except WeftError as error:
+        raise phrase(error, "broadcast_tensors", {}) from None
     return tuple(expand(x, sizes) for x in given)
 
 
@@ -466,7 +493,12 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     """Return a view of windows along a dimension; their elements become the last one."""
     if input.ndim == 0:
         return reshape(input, (1,))[:size]
-    return view_of(input, SlidingWindow(wrapped_dim(dimension, input.ndim), size, step))
+    dim = wrapped_dim(dimension, input.ndim)
+    if _plain_sizes(input, (size,)) and size > input.shape[dim]:
+        raise RuntimeError(
+            f"maximum size for tensor at dimension {dim} is {input.shape[dim]} but size is {size}"
+        )
+    return view_of(input, SlidingWindow(dim, size, step))
 
 
 def alias(input: Any) -> Any:

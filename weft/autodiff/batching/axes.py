@@ -78,7 +78,9 @@ def batch_size(leaves: Sequence[Any], axes: Sequence[Any], name: Namer, axis_siz
             f"axis_size: {size}" if i < 0 else f"{name(i)} (axis {axes[i]}): {size}"
             for i, size in sizes.items()
         )
-        raise ShapeError(f"vmap: batch axes must have one size. Received: {shown}")
+        raise ShapeError(
+            f"vmap: batch axes must have one size. Received: {shown}", sizes=[*sizes.values()]
+        )
     return first
 
 
@@ -94,9 +96,8 @@ def _axis_of(leaf: Any, axis: int, position: int, name: Namer) -> int:
     try:
         return normalize_axis(axis, leaf.ndim)
     except AxisError as error:
-        raise AxisError(
-            f"vmap: {name(position)} of shape {tuple(leaf.shape)} has no batch axis {axis}: {error}"
-        ) from None
+        what = f"vmap: {name(position)} of shape {tuple(leaf.shape)}"
+        raise AxisError(f"{what} has no batch axis {axis}: {error}", **error.facts) from None
 
 
 def to_front(x: Tensor, axis: int) -> Tensor:

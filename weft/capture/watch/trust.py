@@ -5,7 +5,9 @@ Library   followed: the parts of Weft whose state is Python's (modules, schedule
           ragged tensors).
           Its functions, classes and constants are taken to stay as they are
 Standard  the standard library: likewise, but what internal code does with it is its own business
-Internal  not followed: the rest of Weft, and NumPy. It computes, and what it is given is looked at
+Internal  not followed: the rest of Weft, and NumPy. It computes, and what it is given is looked at.
+          So are packages and functions that compute from what they are given alone, whatever they
+          keep to be faster: einops, and what `take_as_computing` was told of
 """
 
 from __future__ import annotations
@@ -43,10 +45,13 @@ _FOLLOWED = tuple(
         *("optim/lr/", "optim/accumulate.py", "optim/loss_scale.py"),
     )
 )
+# Packages that choose by the class of a tensor, and keep plans of what they did.
+_COMPUTING = ("einops",)
 _FROZEN = "<frozen "
 _GENERATED = "<string>"
 
 _code: dict[str, Owner] = {}
+_computing: dict[int, CodeType] = {}  # by id: hashing a code object is far slower
 _classes: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 _internal: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
@@ -54,6 +59,8 @@ _internal: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 def owner_of(code: CodeType) -> Owner:
     """Return who wrote a code object."""
     name = code.co_filename
+    if id(code) in _computing:
+        return Owner.INTERNAL
     if name == _GENERATED and _is_of_standard_class(code):
         return Owner.STANDARD
     found = _code.get(name)
@@ -62,9 +69,24 @@ def owner_of(code: CodeType) -> Owner:
     return found
 
 
+def take_as_computing(function: Any) -> None:
+    """Let recordings not follow a function: its results follow from what it is given."""
+    code = getattr(function, "__code__", None)
+    if isinstance(code, CodeType):
+        _computing[id(code)] = code
+
+
 def _is_of_standard_class(code: CodeType) -> bool:
     """Tell whether the standard library wrote a method: of a named tuple, or of a dataclass."""
     return code.co_names == ("_tuple_new",) or code.co_qualname.startswith("__create_fn__.")
+
+
+def computes(code: CodeType) -> bool:
+    """Tell whether code belongs to others and computes from what it is given alone."""
+    name = code.co_filename
+    if name.startswith((PACKAGE_DIR, GENERATED_PREFIX, _NUMPY, _FROZEN)):
+        return False
+    return owner_of(code) is Owner.INTERNAL
 
 
 def _owner_of_file(name: str) -> Owner:
@@ -72,8 +94,17 @@ def _owner_of_file(name: str) -> Owner:
         return Owner.LIBRARY
     if name.startswith((PACKAGE_DIR, GENERATED_PREFIX, _NUMPY, f"{_FROZEN}importlib")):
         return Owner.INTERNAL
+    if name.startswith(tuple(map(_folder_of, _COMPUTING))):
+        return Owner.INTERNAL
     is_standard = name.startswith((_STANDARD, _FROZEN)) and not name.startswith(_INSTALLED)
     return Owner.STANDARD if is_standard else Owner.USER
+
+
+def _folder_of(package: str) -> str:
+    """Return where a package is, if it is loaded; else what no file begins with."""
+    module = sys.modules.get(package)
+    name = None if module is None else dictionary(module).get("__file__")
+    return os.path.dirname(name) + os.sep if isinstance(name, str) else "\0"
 
 
 def is_import(code: CodeType) -> bool:

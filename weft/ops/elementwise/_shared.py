@@ -39,7 +39,7 @@ def as_real(value: Any, what: str) -> float:
 
 def named(error: WeftError, name: str, inner: str) -> WeftError:
     """Return an error of the operator `inner` as one of the function the user called."""
-    return type(error)(f"{name}: {str(error).removeprefix(f'{inner}: ')}")
+    return type(error)(f"{name}: {str(error).removeprefix(f'{inner}: ')}", **error.facts)
 
 
 def without_derivative(record: Op) -> None:

@@ -138,9 +138,11 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
         x = F.cast(x, default_float())
     try:
         return F.clip_to(x, min, max)
-    except WeftError as error:
+    except Exception as error:
         if isinstance(min, Dim) or isinstance(max, Dim):
             return clip(x, _size_bound(min, x), _size_bound(max, x))
+        if not isinstance(error, WeftError):
+            raise
         raise named(error, "clip", "clip_to") from None
 
 

@@ -78,7 +78,12 @@ def _refuse_first(
         return
     place = tuple(int(i) for i in np.argwhere(bad)[0])
     shown = f"{what}[{', '.join(map(str, place))}] = {index[place]}" if place else f"{what} {index}"
-    raise IndexOutOfRange(f"{shown} is out of range for {allowed(size, axis, low)}")
+    raise IndexOutOfRange(
+        f"{shown} is out of range for {allowed(size, axis, low)}",
+        index=int(index[place]),
+        axis=axis,
+        size=size,
+    )
 
 
 def allowed(size: int, axis: int | None, low: int | None = None) -> str:

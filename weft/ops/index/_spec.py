@@ -257,7 +257,9 @@ class _Walk:
         if not may_equal(tuple(mask_shape), tuple(covered)):
             raise ShapeError(
                 f"a boolean mask must have the shape of the axes it selects from, {covered} from "
-                f"axis {self.axis} of a tensor of shape {self.shape}. Received: {mask_shape}"
+                f"axis {self.axis} of a tensor of shape {self.shape}. Received: {mask_shape}",
+                mask=mask_shape,
+                axis=self.axis,
             )
 
     def selected_shape(self) -> tuple[Any, ...]:
@@ -267,7 +269,8 @@ class _Walk:
         except ShapeError:
             shown = ", ".join(map(str, self.index_shapes))
             raise ShapeError(
-                f"index arrays must broadcast to one shape. Received: shapes {shown}"
+                f"index arrays must broadcast to one shape. Received: shapes {shown}",
+                indices=tuple(self.index_shapes),
             ) from None
         if not self.has_mask or (known and known[-1] != 1 and isinstance(known[-1], int)):
             return known
@@ -291,7 +294,12 @@ def _axes_used(shape: Shape, spec: Spec, arrays: Sequence[Any]) -> int:
 def check_integer_index(index: int, size: int, axis: int) -> None:
     """Raise if an integer index lies outside its axis."""
     if surely_less(index, -size) or surely_less(size - 1, index):
-        raise IndexOutOfRange(f"index {index} is out of range for {allowed(size, axis)}")
+        raise IndexOutOfRange(
+            f"index {index} is out of range for {allowed(size, axis)}",
+            index=index,
+            axis=axis,
+            size=size,
+        )
 
 
 def slice_length(item: tuple[Any, Any, Any], size: Any) -> Any:

@@ -379,5 +379,6 @@ def _check_value(shape: Shape, target: Any) -> None:
     if any(dim != 1 for dim in shape[:extra]) or not fits:
         raise ShapeError(
             f"the value must broadcast to the selected elements, shape {tuple(target)}. "
-            f"Received: a value of shape {tuple(shape)}"
+            f"Received: a value of shape {tuple(shape)}",
+            selected=tuple(target),
         )

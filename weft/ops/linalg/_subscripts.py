@@ -62,7 +62,10 @@ def _label(position: int, term: str, ndim: int) -> Labels:
     hidden = ndim - len(before) - len(after)
     if hidden < 0 or (hidden > 0 and not dots):
         raise ShapeError(
-            f"subscripts {term!r} do not fit operand {position}, which has {ndim} dimension(s)"
+            f"subscripts {term!r} do not fit operand {position}, which has {ndim} dimension(s)",
+            term=term,
+            operand=position,
+            ndim=ndim,
         )
     return (*before, *range(-hidden, 0), *after)
 
@@ -70,14 +73,17 @@ def _label(position: int, term: str, ndim: int) -> Labels:
 def _sizes(terms: tuple[Labels, ...], shapes: tuple[Shape, ...]) -> dict[Label, int]:
     """Return the size of each label; a size of one broadcasts."""
     sizes: dict[Label, int] = {}
-    for labels, shape in zip(terms, shapes, strict=True):
+    for position, (labels, shape) in enumerate(zip(terms, shapes, strict=True)):
         _check_diagonals(labels, shape)
         for label, size in zip(labels, shape, strict=True):
             known = sizes.get(label, 1)
             if 1 not in (known, size) and known != size:
                 raise ShapeError(
                     f"index {_shown(label)} has sizes {known} and {size}; "
-                    f"received operands of shapes {', '.join(map(str, shapes))}"
+                    f"received operands of shapes {', '.join(str(tuple(s)) for s in shapes)}",
+                    label=label,
+                    sizes=(known, size),
+                    operand=position,
                 )
             sizes[label] = broadcast_sizes(known, size)
     return sizes
@@ -110,7 +116,7 @@ def _explicit_output(output: str, terms: tuple[Labels, ...]) -> Labels:
         raise ArgumentError(f"the output subscripts {output!r} repeat an index")
     if not known.issuperset(letters):
         missing = "".join(sorted(set(letters).difference(map(str, known))))
-        raise ArgumentError(f"the output index {missing!r} occurs in no operand")
+        raise ArgumentError(f"the output index {missing!r} occurs in no operand", label=missing)
     if hidden and not dots:
         raise ArgumentError(
             f"the output subscripts {output!r} must hold '...', because it covers "

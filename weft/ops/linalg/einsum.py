@@ -56,7 +56,7 @@ def _program(subscripts: str, tensors: Sequence[Any]) -> Contraction:
     try:
         return plan(subscripts, tuple([t.shape for t in tensors]))
     except WeftError as error:
-        raise type(error)(f"einsum: {error}") from None
+        raise type(error)(f"einsum: {error}", **error.facts) from None
 
 
 def _run(program: Contraction, tensors: Sequence[Any]) -> Any:

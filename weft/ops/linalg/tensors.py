@@ -29,7 +29,12 @@ def tensordot(x: Any, y: Any, axes: Any = 2, *, dims: Any = None) -> Any:
         if x.shape[i] != y.shape[j]:
             raise ShapeError(
                 f"tensordot: axis {i} of x and axis {j} of y must have equal sizes; "
-                f"got {x.shape[i]} and {y.shape[j]} in shapes {x.shape} and {y.shape}"
+                f"got {x.shape[i]} and {y.shape[j]} in shapes {tuple(x.shape)} and "
+                f"{tuple(y.shape)}",
+                i=i,
+                j=j,
+                left=x.shape[i],
+                right=y.shape[j],
             )
     keep_x = [i for i in range(x.ndim) if i not in over_x]
     keep_y = [i for i in range(y.ndim) if i not in over_y]

@@ -128,5 +128,5 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     try:
         shape = broadcast(*(tuple(x.shape) for x in tensors))
     except ShapeError as error:
-        raise ShapeError(f"broadcast_tensors: {error}") from None
+        raise ShapeError(f"broadcast_tensors: {error}", **error.facts) from None
     return tuple(F.broadcast_to(x, shape) for x in tensors)

@@ -108,7 +108,7 @@ def broadcast_shapes(fn: str, *operands: Any) -> Shape:
     try:
         return broadcast(*shapes)
     except ShapeError as error:
-        raise ShapeError(f"{fn}: {error}") from None
+        raise ShapeError(f"{fn}: {error}", **error.facts) from None
 
 
 def check_ndim(fn: str, name: str, x: Any, least: int, layout: str) -> None:

@@ -141,7 +141,8 @@ def _check_batches(fn: str, query: Any, key: Any, value: Any) -> None:
     try:
         broadcast(*shapes)
     except ShapeError as error:
-        raise ShapeError(f"{fn}: leading dimensions of query, key and value: {error}") from None
+        named = f"{fn}: leading dimensions of query, key and value: {error}"
+        raise ShapeError(named, **error.facts) from None
 
 
 def _check_mask(fn: str, mask: Any, scores: Any) -> None:

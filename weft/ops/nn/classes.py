@@ -196,7 +196,8 @@ def picked(fn: str, x: Any, target: Any, axis: int, ignore_index: int = -100) ->
     try:
         return F.pick_class(x, target, axis, ignore_index)
     except IndexOutOfRange as error:
-        raise IndexOutOfRange(str(error).replace("pick_class", fn, 1)) from None
+        named = str(error).replace("pick_class", fn, 1)
+        raise IndexOutOfRange(named, **error.facts) from None
 
 
 def _check_target(target, expected):
@@ -219,7 +220,9 @@ def _class_index(target, num_classes, ignore_index):
     ignored = target == ignore_index
     wrong = ((target < 0) | (target >= num_classes)) & ~ignored
     if wrong.any():
-        raise IndexOutOfRange(_range_message(target, wrong, num_classes, ignore_index))
+        raise IndexOutOfRange(
+            _range_message(target, wrong, num_classes, ignore_index), index=int(target[wrong][0])
+        )
     return np.where(ignored, 0, target), ignored
 
 

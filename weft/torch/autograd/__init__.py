@@ -155,11 +155,11 @@ def grad(
         found = gradients(ys, xs, gs, retain_graph=retain_graph, create_graph=create_graph)
     except GradientError as error:
         raise in_their_words(error) from None
-    unused = any(g is None for g in found)
-    if unused and not (allow_unused or materialize_grads):
+    unused = next((i for i, g in enumerate(found) if g is None), None)
+    if unused is not None and not (allow_unused or materialize_grads):
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set "
-            "allow_unused=True if this is the desired behavior."
+            f"The differentiated Tensor at index {unused} appears to not have been used in the "
+            "graph. Set allow_unused=True if this is the desired behavior."
         )
     if materialize_grads:
         found = [

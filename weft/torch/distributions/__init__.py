@@ -7,9 +7,11 @@ from typing import Any
 
 from ... import distributions as core_distributions
 from ...core import tensor as core
+from ...core.errors import WeftError
 from ..absent import absent
 from ..adoption import adopt
 from ..names import description
+from ..phrasing import phrase
 
 GIVING = frozenset(
     (
@@ -68,7 +70,10 @@ def _beginning(kind: type) -> Any:
     behind: Any = kind.__init__  # type: ignore[misc]  # of a class that is known
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807  (of the class)
-        behind(self, *args, **kwargs)
+        try:
+            behind(self, *args, **kwargs)
+        except WeftError as error:
+            raise phrase(error, "Distribution.__init__", {"self": self}) from None
         for held in vars(self).values():
             if isinstance(held, core.Tensor):
                 adopt(held)

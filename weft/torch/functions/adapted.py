@@ -35,6 +35,22 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     return adopt(_weft("cdist")(x1, x2, p))
 
 
+def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+    """Return the product of two matrices."""
+    for name, x in (("self", input), ("mat2", mat2)):
+        if x.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix")
+    return _given(SAME["mm"](input, mat2), out)
+
+
+def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+    """Return the product of every element of a vector with every one of another."""
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
+    return _given(SAME["outer"](input, vec2), out)
+
+
 def _whole(found: Any, out_int32: bool) -> Any:
     return adopt(F.cast(found, dt.int32) if out_int32 else found)
 
@@ -254,6 +270,9 @@ ONE_DIM = names("""
 FUNCTIONS: dict[str, Any] = {
     **{name: with_one_dim(SAME[name]) for name in ONE_DIM if name in SAME},
     "cdist": cdist,
+    "mm": mm,
+    "outer": outer,
+    "ger": outer,
     "masked_scatter": masked_scatter,
     "tensordot": tensordot,
     "searchsorted": searchsorted,

@@ -8,12 +8,14 @@ import numpy as np
 
 from ...core import dtype as dt
 from ...core import tensor as core
+from ...core.errors import WeftError
 from ...ops import creation, ranges
 from ..adoption import adopt
 from ..calls import write_out
 from ..deferred import weft_function
 from ..devices import usable_device
 from ..dtypes import named
+from ..phrasing import phrase, phrased
 from ..sizes import sizes_of
 from ..tensor import listed, wrap
 
@@ -29,7 +31,10 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _made(make: Any, *args: Any, out: Any = None, **options: Any) -> Any:
-    result = adopt(make(*args, **_options(options)))
+    try:
+        result = adopt(make(*args, **_options(options)))
+    except WeftError as error:
+        raise phrase(error, make.__name__, {"args": args, **options}) from None
     return result if out is None else write_out(result, out)
 
 
@@ -78,7 +83,7 @@ def from_numpy(ndarray: Any) -> Any:
     """Return a tensor around an array, which it does not copy; writes into it make a copy."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    return adopt(creation.from_numpy(ndarray))
+    return _made(creation.from_numpy, ndarray)
 
 
 def scalar_tensor(s: Any, **options: Any) -> Any:
@@ -137,6 +142,8 @@ def arange(*args: Any, out: Any = None, **options: Any) -> Any:
     bounds = [options.pop(n) for n in ("start", "end", "step") if n in options]
     numbers = [x.item() if isinstance(x, core.Tensor) else x for x in (*args, *bounds)]
     numbers = _cut(options.get("dtype"), *numbers)
+    if len(numbers) == 3 and (numbers[1] - numbers[0]) * numbers[2] < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     return _made(ranges.arange, *numbers, out=out, **options)
 
 
@@ -214,6 +221,7 @@ def get_default_dtype() -> Any:
     return named(dt.default_float())
 
 
+@phrased
 def set_default_dtype(d: Any) -> None:
     """Set the dtype that Python floats become."""
     dt.set_default_dtype(getattr(d, "dtype", d))

@@ -11,7 +11,7 @@ from .. import return_types
 from ..adoption import adopt
 from ..calls import write_out
 from ..deferred import weft_function
-from ..types import aligned
+from ..types import aligned, type_name
 from ..view_functions import wrapped_dim
 from .without_dims import axis_of
 
@@ -232,7 +232,7 @@ def _summing(name: str) -> Any:
         elif name == "mean" and not dt.is_float(input.dtype):
             raise RuntimeError(
                 "mean(): could not infer output dtype. Input dtype must be either a floating "
-                "point or complex dtype. Got: " + str(input.dtype)
+                "point or complex dtype. Got: " + type_name(input.dtype)
             )
         found = adopt(reduce(x, axis, keepdims=keepdim))
         if dtype is not None and found.dtype != x.dtype:

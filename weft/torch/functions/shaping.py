@@ -54,6 +54,11 @@ def repeat_interleave(
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """Return grids of coordinates, by rows first."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    for x in given:
+        if x.ndim > 1:
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}"
+            )
     flat = [views.reshape(x, -1) for x in given]
     made: Any = weft_function("meshgrid")
     return adopt(tuple(made(*flat, indexing=indexing or "ij")))
@@ -62,6 +67,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
 def cat(tensors: Any, dim: int = 0, *, out: Any = None, **names: Any) -> Any:
     """Return tensors put together along a dimension."""
     dim = names.get("axis", dim)
+    _check_list(tensors, "cat", ValueError("torch.cat(): expected a non-empty list of Tensors"))
     given = [x for x in tensors if tuple(x.shape) != (0,)] or list(tensors)[:1]
     wanted = result_type(*tensors) if len({x.dtype for x in tensors}) > 1 else None
     parts = [x if wanted in (None, x.dtype) else F.cast(x, wanted) for x in given]
@@ -69,8 +75,19 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, **names: Any) -> Any:
     return found if out is None else write_out(found, out)
 
 
+def _check_list(tensors: Any, name: str, empty: Exception) -> None:
+    """Raise unless tensors are several of them."""
+    if isinstance(tensors, core.Tensor):
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor"
+        )
+    if not len(tensors):
+        raise empty
+
+
 def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
     """Return tensors of one shape put together along a new dimension."""
+    _check_list(tensors, "stack", RuntimeError("stack expects a non-empty TensorList"))
     found = adopt(F.stack(list(tensors), dim))
     return found if out is None else write_out(found, out)
 
@@ -146,12 +163,23 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
 def broadcast_shapes(*shapes: Any) -> Any:
     """Return the shape that tensors of given shapes have together."""
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    try:
-        return Size(np.broadcast_shapes(*given))
-    except ValueError:
-        raise RuntimeError(
-            f"Shape mismatch: objects cannot be broadcast to a single shape: {given}"
-        ) from None
+    together: tuple[Any, ...] = ()
+    for number, shape in enumerate(given):
+        try:
+            together = np.broadcast_shapes(together, shape)
+        except ValueError:
+            raise _refused_shape(together, number, shape) from None
+    return Size(together)
+
+
+def _refused_shape(together: tuple[Any, ...], number: int, shape: tuple[Any, ...]) -> Exception:
+    pairs = zip(reversed(together), reversed(shape), strict=False)
+    place, size = next((-i, b) for i, (a, b) in enumerate(pairs, 1) if a != b and 1 not in (a, b))
+    return RuntimeError(
+        f"Attempting to broadcast a dimension of length {size} at {place}! Mismatching argument at "
+        f"index {number} had {shape}; but expected shape should be broadcastable to "
+        f"{list(together)}"
+    )
 
 
 def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
@@ -231,7 +259,8 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
         if axis is None:
             raise RuntimeError("no dimension of size 3 in input")
     x, y = (
-        F.broadcast_to(v, np.broadcast_shapes(input.shape, other.shape)) for v in (input, other)
+        adopt(F.broadcast_to(v, np.broadcast_shapes(input.shape, other.shape)))
+        for v in (input, other)
     )
     made: Any = weft_function("cross", "linalg")
     found = adopt(made(x, y, dim=axis))
@@ -240,6 +269,8 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
 
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Any:
     """Return how many elements fall into bins of one width."""
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     values = np.asarray(input._read(), np.float64).ravel()
     low, high = (values.min(), values.max()) if min == max and values.size else (min, max)
     if low == high:

@@ -22,7 +22,8 @@ def axis_of(input: Any, dim: Any) -> Any:
     if not input.ndim or not checked:
         return None
     if len(set(checked)) != len(checked):
-        raise RuntimeError(f"dim {checked} appears multiple times in the list of dims")
+        twice = next(d for d in checked if checked.count(d) > 1)
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
     return checked if isinstance(dim, (list, tuple)) else checked[0]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core import dtype as dt
 from ...core import tensor as core
+from ...core.errors import WeftError
 from ...core.op import F
 from ...core.tape import next_order
 from ..absent import absent
@@ -16,6 +17,7 @@ from ..deferred import weft_function
 from ..functions.table import functions_named
 from ..legacy import by_name
 from ..names import names
+from ..phrasing import phrase
 from ..view_functions import wrapped_dim
 from .functional_adapted import ADAPTED, AROUND
 from .functional_composed import COMPOSED
@@ -116,7 +118,10 @@ def _writing(name: str) -> Any:
             *rest, inplace = args
             args = tuple(rest)
         begun = next_order()
-        result = adopt(compute(input, *args, **kwargs))
+        try:
+            result = adopt(compute(input, *args, **kwargs))
+        except WeftError as error:
+            raise phrase(error, name, {"args": (input,), **kwargs}) from None
         return input._overwritten(result, begun) if inplace else result
 
     activate.__name__ = name

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...nn import init as core_init
 from ..names import names
+from ..phrasing import phrased
 
 NAMES = names("""
     uniform_ normal_ trunc_normal_ constant_ ones_ zeros_ eye_ dirac_ xavier_uniform_
@@ -24,7 +25,7 @@ def _filling(name: str) -> Any:
 
     fill.__name__ = name
     fill.__doc__ = behind.__doc__
-    return fill
+    return phrased(fill, name)
 
 
 FUNCTIONS: dict[str, Any] = {name: _filling(name) for name in NAMES}

@@ -6,11 +6,13 @@ from typing import Any
 
 from ... import nn as core_nn
 from ...core import tensor as core
+from ...core.errors import WeftError
 from ...core.recordings import LAYERS as OPAQUE
 from ..adoption import adopt
 from ..devices import usable_device
 from ..legacy import by_name
 from ..names import description, names
+from ..phrasing import phrase
 from .module import Module
 
 LAYERS = names("""
@@ -91,7 +93,10 @@ def layer_class(name: str, order: tuple[str, ...] | None = None) -> Any:
         options = {n: kwargs.pop(n) for n in ("device", "dtype") if n in kwargs}
         if order is not None:
             args, kwargs = (), by_name(order, args, kwargs)
-        behind.__init__(self, *args, **kwargs)
+        try:
+            behind.__init__(self, *args, **kwargs)
+        except WeftError as error:
+            raise phrase(error, f"{name}.__init__", {"args": (self, *args), **kwargs}) from None
         _adopt_tensors(self)
         if options.get("device") is not None:
             usable_device(options["device"])
@@ -99,7 +104,11 @@ def layer_class(name: str, order: tuple[str, ...] | None = None) -> Any:
             self.to(options["dtype"])
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return adopt(behind.forward(self, *args, **kwargs))
+        try:
+            return adopt(behind.forward(self, *args, **kwargs))
+        except WeftError as error:
+            given = {"self": self, "input": args[0] if args else None, "args": args, **kwargs}
+            raise phrase(error, f"{name}.forward", given) from None
 
     forward.__doc__ = description(behind.forward.__doc__)
     attributes = {
@@ -120,5 +129,6 @@ CLASSES: dict[str, Any] = {
     **{name: layer_class(name, tuple(order.split())) for name, order in LOSSES.items() if order},
     "TripletMarginWithDistanceLoss": layer_class("TripletMarginWithDistanceLoss"),
 }
+CLASSES["MultiheadAttention"].extra_repr = lambda self: ""  # as PyTorch prints it
 globals().update(CLASSES)
 OPAQUE.append(__name__)

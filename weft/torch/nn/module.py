@@ -12,6 +12,7 @@ from ...core.errors import WeftError
 from ..adoption import adopt
 from ..capturing import capturing
 from ..devices import conversion, no_cuda, usable_device
+from ..phrasing import phrased
 from ..views import whole
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "module"
@@ -104,10 +105,12 @@ class Module(core_nn.Module, metaclass=ModuleClass):
     def _buffers(self) -> dict[str, Any]:
         return self._table_of(BUFFER)
 
+    @phrased
     def register_parameter(self, name: str, param: Any) -> None:
         """Register a parameter; None reserves the name for one that is switched off."""
         super().register_parameter(name, adopt(param))
 
+    @phrased
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Register a tensor that is part of the state but not trained."""
         super().register_buffer(name, adopt(tensor), persistent)
@@ -130,6 +133,18 @@ class Module(core_nn.Module, metaclass=ModuleClass):
         return super().named_modules(prefix, memo)
 
     # -- state -----------------------------------------------------------------------------------
+
+    def _state_slots(self, prefix: str = "", *, transient: bool = False) -> dict[str, Any]:
+        """Return where each tensor of the state is held: a module's own before its parts'."""
+        slots: dict[str, Any] = {}
+        for kind in (PARAMETER, BUFFER):
+            for name, held in self._table_of(kind).items():
+                if held is not None and (transient or name not in self._transient):
+                    slots[prefix + name] = (self, name)
+        for name, part in self._table_of(MODULE).items():
+            if part is not None:
+                slots |= part._state_slots(f"{prefix}{name}.", transient=transient)
+        return slots
 
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
@@ -157,6 +172,7 @@ class Module(core_nn.Module, metaclass=ModuleClass):
 
     # -- places and dtypes -----------------------------------------------------------------------
 
+    @phrased
     def to(self, *targets: Any, dtype: Any = None, device: Any = None, **options: Any) -> Any:
         """Convert floating-point parameters and buffers to a dtype, in place."""
         dtype, device = conversion(targets, dtype, device)
@@ -185,6 +201,11 @@ class Module(core_nn.Module, metaclass=ModuleClass):
         """Call a hook once backward has reached the inputs."""
         return self.register_full_backward_hook(hook)
 
+    get_submodule = phrased(core_nn.Module.get_submodule)
+    get_parameter = phrased(core_nn.Module.get_parameter)
+    get_buffer = phrased(core_nn.Module.get_buffer)
+
+    @phrased
     def add_module(self, name: str, module: Any) -> None:
         """Register a submodule under a name."""
         self.register_module(name, module)

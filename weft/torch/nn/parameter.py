@@ -7,6 +7,7 @@ from typing import Any
 from ... import nn as core_nn
 from ...core import tensor as core
 from ..adoption import FACES
+from ..phrasing import phrased
 from ..tensor import wrap
 from ..tensor_methods import TensorMethods
 
@@ -31,6 +32,7 @@ class Parameter(TensorMethods, core_nn.Parameter, metaclass=_ParameterClass):
 
     __slots__ = ()
 
+    @phrased
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
         given = wrap(_empty()) if data is None else data
         value = given.detach() if isinstance(given, core.Tensor) and not given.symbolic else given

@@ -6,11 +6,12 @@ from typing import Any
 
 from ... import optim as core_optim
 from ...core.recordings import OPTIMIZERS as KEPT
-from ...optim.groups import MULTIPLIERS
 from ..absent import absent
 from ..legacy import UNUSED
 from ..names import description, names
+from ..phrasing import phrase, phrased
 from . import lr_scheduler, swa_utils
+from .states import shown, state_dict
 
 Optimizer = core_optim.Optimizer
 NAMES = names("""
@@ -29,21 +30,6 @@ class _OptimizerClass(type(core_optim.Optimizer)):  # type: ignore[misc]  # the 
         )
 
 
-def _shown(optimizer: Any) -> str:
-    """Return the groups of an optimizer, a setting a line."""
-    lines = [f"{type(optimizer).__name__} ("]
-    for index, group in enumerate(optimizer.param_groups):
-        lines.append(f"Parameter Group {index}")
-        left_out = ("params", "param_names", *MULTIPLIERS)
-        lines += [f"    {n}: {_plain(group[n])}" for n in sorted(group) if n not in left_out]
-    return "\n".join([*lines, ")"])
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as it is usually written: 0 instead of 0.0."""
-    return 0 if isinstance(value, float) and value == 0 else value
-
-
 def _optimizer_class(name: str) -> Any:
     behind: Any = getattr(core_optim, name)
 
@@ -56,12 +42,24 @@ def _optimizer_class(name: str) -> Any:
         given = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
+        if any(isinstance(g, dict) and isinstance(g.get("params"), set) for g in given):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead."
+            )
         options = {n: v for n, v in kwargs.items() if n not in UNUSED}
-        behind.__init__(self, given, *args, **options)
+        try:
+            behind.__init__(self, given, *args, **options)
+        except Exception as error:
+            facts = {"params": given, "args": (self, given, *args), **options}
+            raise phrase(error, f"{name}.__init__", facts) from None
 
+    methods = ("load_state_dict", "add_param_group", *(("step",) if name == "LBFGS" else ()))
     attributes = {
         "__init__": __init__,
-        "__repr__": _shown,
+        **{n: phrased(getattr(behind, n), f"{name}.{n}") for n in methods},
+        "__repr__": shown,
+        **({} if name == "LBFGS" else {"state_dict": state_dict}),
         "__doc__": description(behind.__doc__),
         "__module__": __name__,
     }

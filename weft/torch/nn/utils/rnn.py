@@ -6,10 +6,12 @@ from typing import Any
 
 from .... import nn as core_nn
 from ...adoption import adopt
+from ...phrasing import phrased
 
 PackedSequence = core_nn.PackedSequence
 
 
+@phrased
 def pad_sequence(
     sequences: Any,
     batch_first: bool = False,
@@ -29,6 +31,7 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     return adopt(core_nn.unpad_sequence(padded_sequences, lengths, batch_first))
 
 
+@phrased
 def pack_padded_sequence(
     input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> Any:

@@ -9,9 +9,13 @@ import numpy as np
 
 from .... import data as core_data
 from ....core import tensor as core
+from ....core.errors import WeftError
 from ....core.rng import Generator
+from ....data.collate import collate_tree, stack_leaves
+from ....data.dataset import batch_taker
 from ....ops.random.draw import randint, randperm
 from ...adoption import adopt
+from ...phrasing import phrase, phrased
 
 __all__ = [
     "BatchSampler",
@@ -41,6 +45,9 @@ class Dataset(core_data.Dataset):
 
     def __class_getitem__(cls, item: Any) -> Any:
         return cls
+
+    def __getitem__(self, index: Any) -> Any:
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
     def __add__(self, other: Any) -> Any:
         return ConcatDataset([self, other])
@@ -89,6 +96,8 @@ class ConcatDataset(Dataset):
 
     def __init__(self, datasets: Any) -> None:
         self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("datasets should not be an empty iterable")
         self.cumulative_sizes = np.cumsum([len(d) for d in self.datasets]).tolist()
 
     def __len__(self) -> int:
@@ -168,8 +177,17 @@ class RandomSampler(core_data.RandomSampler):
         num_samples: int | None = None,
         generator: Any = None,
     ) -> None:
+        _check_count(len(data_source) if num_samples is None else num_samples)
         super().__init__(
             data_source, replacement=replacement, num_samples=num_samples, seed=seed_of(generator)
+        )
+
+
+def _check_count(count: Any) -> None:
+    """Raise unless something is drawn."""
+    if not isinstance(count, int) or count <= 0:
+        raise ValueError(
+            f"num_samples should be a positive integer value, but got num_samples={count}"
         )
 
 
@@ -186,6 +204,7 @@ class WeightedRandomSampler(core_data.WeightedRandomSampler):
     def __init__(
         self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None
     ) -> None:
+        _check_count(num_samples)
         given = weights._read() if isinstance(weights, core.Tensor) else weights
         super().__init__(given, num_samples, replacement=replacement, seed=seed_of(generator))
 
@@ -193,6 +212,7 @@ class WeightedRandomSampler(core_data.WeightedRandomSampler):
 class BatchSampler(core_data.BatchSampler):
     """Lists of indices, of a size."""
 
+    @phrased
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         super().__init__(sampler, batch_size, drop_last=drop_last)
 
@@ -206,9 +226,30 @@ def seed_of(generator: Any) -> int | None:
     return int(randint(0, 2**31, (), generator=generator)._value)
 
 
+@phrased
 def default_collate(batch: Any) -> Any:
-    """Return a list of items as a batch of tensors."""
-    return adopt(core_data.default_collate(batch))
+    """Return a list of items as a batch of tensors: tuples become lists, floats have 64 bits."""
+    return adopt(_collated(batch))
+
+
+def _collated(items: Any) -> Any:
+    """Return items as a batch of Weft's tensors, which processes can hand on."""
+    return _as_lists(collate_tree(items, _column))
+
+
+def _column(leaves: list[Any], path: str) -> Any:
+    if isinstance(leaves[0], float) and all(isinstance(x, (float, int)) for x in leaves):
+        return core.wrap(np.array(leaves, np.float64))
+    return stack_leaves(leaves, path)
+
+
+def _as_lists(batch: Any) -> Any:
+    """Return a batch in which tuples are lists, as PyTorch has them; named tuples stay."""
+    if type(batch) in (tuple, list):
+        return [_as_lists(part) for part in batch]
+    if type(batch) is dict:
+        return {name: _as_lists(part) for name, part in batch.items()}
+    return batch
 
 
 def default_convert(data: Any) -> Any:
@@ -229,6 +270,7 @@ class DataLoader(core_data.DataLoader):
     def __class_getitem__(cls, item: Any) -> Any:
         return cls
 
+    @phrased
     def __init__(  # noqa: PLR0913, PLR0917  (PyTorch's arguments)
         self,
         dataset: Any,
@@ -250,6 +292,16 @@ class DataLoader(core_data.DataLoader):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing.let "
+                "num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+            )
+        if shuffle and sampler is None and batch_sampler is None and hasattr(dataset, "__len__"):
+            _check_count(len(dataset))
+        self._lists = collate_fn is None
+        if collate_fn is None and batch_size is not None and batch_taker(dataset) is None:
+            collate_fn = _collated
         options: dict[str, Any] = (
             {} if prefetch_factor is None else {"prefetch_factor": prefetch_factor}
         )
@@ -271,4 +323,13 @@ class DataLoader(core_data.DataLoader):
         )
 
     def __iter__(self) -> Iterator[Any]:
-        return map(adopt, super().__iter__())
+        loaded = _batches(super().__iter__())
+        return map(adopt, map(_as_lists, loaded) if self._lists else loaded)
+
+
+def _batches(loaded: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches; what cannot be put into one is refused in PyTorch's words."""
+    try:
+        yield from loaded
+    except WeftError as error:
+        raise phrase(error, "default_collate", {}) from None
