@@ -13,7 +13,7 @@ from ..core.errors import format_site
 from ..nn import Module as CoreModule
 from .adoption import adopt
 from .nn.module import Module
-from .storage import groups, relatives
+from .storage import groups, relatives, relatives_ever
 from .tensor import wrap
 
 
@@ -90,7 +90,7 @@ class CompiledStep(CompiledFunction):
         """Run the part, unless tensors that it is given share memory with what programs write."""
         self._bases = [x._base for x in args if hasattr(x, "_window")]
         if groups:
-            self._bases += [x for x in args if id(x) in groups]
+            self._bases += [x for x in args if id(x) in groups and relatives(x)]
         if not self._bases:
             return adopt(self._jitted(*args))
         if self._writes_arguments or any(id(x) in self._written for x in self._bases):
@@ -120,9 +120,10 @@ def _refuse_shared(recording: RecordedCall) -> None:
     roots: dict[int, Any] = {}
     for leaf in recording.leaves:
         root = leaf._base if hasattr(leaf, "_window") else leaf
-        is_shared = id(root) in roots or any(id(x) in roots for x in relatives(root))
+        related = list(relatives_ever(root))
+        is_shared = id(root) in roots or any(id(x) in roots for x in related)
         is_outside = root is not leaf and not getattr(root, "symbolic", False)
-        if is_shared or is_outside or any(not x.symbolic for x in relatives(root)):
+        if is_shared or is_outside or any(not x.symbolic for x in related):
             made = leaf._held if hasattr(leaf, "_window") else leaf.value
             where = format_site(made.node.site)
             raise NotRecordedError("leaves a view of a tensor that is seen elsewhere", where)
