@@ -218,6 +218,15 @@ class Recorder(Tracer):
             return False
         return not modes.grad_overrides or is_grad_enabled()
 
+    def value_of(self, x: Any) -> Value:
+        """Return the value in this graph that stands for a tensor.
+
+        What a view from outside shows may be an argument: then each call must give this very one.
+        """
+        if not isinstance(x, Symbol) and x.is_window and (id(x._base), "") in self.arguments:
+            self.watch.meet(x._base)
+        return super().value_of(x)
+
     def read_state(self, state: State) -> Value:
         """Return the value a state has at this point of the program."""
         known = self.arguments.get(state.key)

@@ -164,6 +164,10 @@ class CallWatch:
         """Tell whether the call has written a part of an object so far."""
         return any(w.owner is owner and w.key == key for w in self._log.writes)
 
+    def meet(self, value: Any) -> None:
+        """Note that a value of the call was found in another place."""
+        self._log.met[id(value)] = value
+
     def has_met(self, thing: Any) -> bool:
         """Tell whether the call has used an object, or found it anywhere."""
         log = self._log
