@@ -80,7 +80,7 @@ NESTED = (
     "for q in (0.1, {c}):\n    y = y + q * x\n{a}",
     "for q in range(2):\n{a}\n    if q == n:\n        break\nelse:\n{b}",
     "while n % 3:\n    n += 1\n{a}",
-    "try:\n    s = s / (n - {k})\n{a}\nexcept ZeroDivisionError as error:\n    seen.append(len(str(error)))",
+    "try:\n    s = s / (n - {k})\n{a}\nexcept ZeroDivisionError as e:\n    s += len(str(e))",
     "try:\n{a}\nfinally:\n{b}",
     "match n % 3:\n    case 0:\n{aa}\n    case other:\n        s += other",
     "if i == {k}:\n    raised = 1\n    h = h + raised",

@@ -163,9 +163,8 @@ def _made(what: str, data: Any, dtype: Any, requires_grad: Any, device: Any) -> 
     flag, wanted = _flag(requires_grad), None if dtype is None else as_dtype(dtype)
     if not holds_tensors(data):
         return new_leaf(_to_array(data, wanted, what), flag, device)
-    if isinstance(data, Tensor) and data.weak:  # no copy of a number, which would be one
-        alone = F.reshape(F.cast(data, wanted or common_dtype([data])), ())
-        return derived(alone, flag, device)
+    if isinstance(data, Tensor) and data.weak:  # a number of a graph, which has no dtype of its own
+        wanted = wanted or common_dtype([data])
     made = tensor_from(data, f"{what}: data", wanted)
     return derived(made.clone() if made is data else made, flag, device)
 

@@ -44,7 +44,9 @@ def test_modules_without_steps_are_left_alone():
 
 
 def test_steps_in_functions_and_methods():
-    text = "import torch\nclass T:\n    def step(self, x):\n        y = f(x)\n        y.backward()\n"
+    text = (
+        "import torch\nclass T:\n    def step(self, x):\n        y = f(x)\n        y.backward()\n"
+    )
     found = rewrite(text + "        return y\n", "script.py", is_program=False)
     assert found is not None
     (stretch,) = found.stretches

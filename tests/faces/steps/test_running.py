@@ -45,15 +45,16 @@ CAPTURED = {
         f"{BEGIN}{LOOP}    seen.append(loss.item())\n    x = x + len(seen)\n{END}"
     ),
     "a list by another name": (
-        f"{BEGIN}other = seen\n{LOOP}    seen.append(loss.item())\n    x = x * 0.5 + len(other)\n{END}"
+        f"{BEGIN}other = seen\n{LOOP}    seen.append(loss.item())\n"
+        f"    x = x * 0.5 + len(other)\n{END}"
     ),
     "a variable of one branch": (
         f"{BEGIN}{LOOP}    if i == 2:\n        late = loss.item()\n    if i > 2:\n"
         f"        x = x * 0.5 + late\n{END}"
     ),
     "a view of what a step writes": (
-        f"{BEGIN}first = x[:2]\nfor i in range(6):\n    x.mul_(0.5)\n    x = x.clone() if i > 3 else x\n"
-        f"{STEP}    seen.append(first.sum().item())\n{END}"
+        f"{BEGIN}first = x[:2]\nfor i in range(6):\n    x.mul_(0.5)\n"
+        f"    x = x.clone() if i > 3 else x\n{STEP}    seen.append(first.sum().item())\n{END}"
     ),
     "a view that a step makes": (
         f"{BEGIN}for i in range(6):\n    row = x.view(1, 3)\n{STEP}    x.add_(1.0)\n"
@@ -63,10 +64,13 @@ CAPTURED = {
         f"{BEGIN}for i in range(6):\n    a = x * 2\n    b = a.detach()\n{STEP}"
         f"    b.add_(1.0)\n    seen.append(a.sum().item())\n{END}"
     ),
-    "a rate that falls": f"{BEGIN}lr = 0.1\n{LOOP}    opt.param_groups[0]['lr'] = lr\n    lr *= 0.5\n{END}",
+    "a rate that falls": (
+        f"{BEGIN}lr = 0.1\n{LOOP}    opt.param_groups[0]['lr'] = lr\n    lr *= 0.5\n{END}"
+    ),
     "updates by hand": (
-        f"{BEGIN}lr = 0.1\nfor i in range(6):\n    w.grad = None\n    loss = ((w * x + i) ** 2).sum()\n"
-        f"    loss.backward()\n    w.data.add_(w.grad, alpha=-lr)\n    lr *= 0.9\n{END}"
+        f"{BEGIN}lr = 0.1\nfor i in range(6):\n    w.grad = None\n"
+        f"    loss = ((w * x + i) ** 2).sum()\n    loss.backward()\n"
+        f"    w.data.add_(w.grad, alpha=-lr)\n    lr *= 0.9\n{END}"
     ),
     "an exception": f"{BEGIN}{LOOP}    x = x / (1 if i < 4 else w[:2])\n{END}",
     "an exception that is caught": (
@@ -85,13 +89,14 @@ CAPTURED = {
     ),
     "a batch that ends": (
         f"{BEGIN}for i in range(6):\n    part = torch.ones(4 if i < 5 else 2, 3) * i\n"
-        f"    loss = ((part * w) ** 2).mean()\n    opt.zero_grad()\n    loss.backward()\n    opt.step()\n{END}"
+        "    loss = ((part * w) ** 2).mean()\n    opt.zero_grad()\n"
+        f"    loss.backward()\n    opt.step()\n{END}"
     ),
     "a target in a method": (
         f"{BEGIN}class T:\n    __n = 0\n    def run(self):\n        for i in range(6):\n"
         + STEP.replace("    ", "            ").replace("loss", "self.loss")
-        + "            self.__n += 1\n        return self.__n\nt = T()\nprint(t.run())\nloss = t.loss\n"
-        + END
+        + "            self.__n += 1\n        return self.__n\n"
+        + f"t = T()\nprint(t.run())\nloss = t.loss\n{END}"
     ),
     "a closure": (
         f"{BEGIN}for i in range(6):\n    def closure():\n        opt.zero_grad()\n"

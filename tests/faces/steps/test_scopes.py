@@ -23,7 +23,9 @@ def test_variables_of_a_function_and_of_the_module():
 
 
 def test_variables_that_functions_inside_share():
-    found = scope_of("def f():\n    a = b = c = 1\n    def g(a):\n        nonlocal c\n        c = b")
+    found = scope_of(
+        "def f():\n    a = b = c = 1\n    def g(a):\n        nonlocal c\n        c = b"
+    )
     assert found.shared == {"b", "c"}
     assert scope_of("x = 1\nf = lambda y: x + y\n").shared == {"x"}
     assert scope_of("class C:\n    a = x\n").shared >= {"x"}
