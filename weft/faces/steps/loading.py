@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ class Program:
         source = self._script.read_bytes()
         module = ModuleType("__main__")
         module.__dict__.update(__file__=str(self._script), __builtins__=__builtins__)
-        module.__dict__["__cached__"] = None
+        module.__dict__.update(__cached__=None, __package__="")
         code = self.code(source, str(self._script), module.__dict__, is_program=True)
         with _as_main(module), self._importing():
             exec(code, module.__dict__)
@@ -111,4 +110,3 @@ def _as_main(module: ModuleType) -> Iterator[None]:
     finally:
         if before is not None:
             sys.modules["__main__"] = before
-        linecache.checkcache()

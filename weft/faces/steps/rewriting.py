@@ -70,7 +70,7 @@ def _imports_torch(tree: ast.Module) -> bool:
             names = [x.name for x in node.names]
         else:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        if any(name.partition(".")[0] == "torch" or name == "weft.torch" for name in names):
+        if any("torch" in name.split(".")[:2] for name in names):
             return True
     return False
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from sys import gettrace
 from typing import Any, Protocol
 
+from ...autodiff.exchangers import exchangers
 from ...capture.attempts import NOT_RUN
 from ...capture.calls import RecordingRules
 from ...capture.debugging import is_debugged
@@ -63,8 +64,12 @@ class Steps:
 
     @property
     def on(self) -> bool:
-        """Tell whether steps are captured now: nobody else records, or looks at every line."""
-        if modes.interpreters and current_interpreter() is not None:
+        """Tell whether steps are captured now: nobody else records, or looks at every line.
+
+        Where processes exchange gradients, each must do it as the others do: a statement that only
+        one of them refuses must not make its step another one.
+        """
+        if exchangers or (modes.interpreters and current_interpreter() is not None):
             return False
         return gettrace() is None or not is_debugged()
 
