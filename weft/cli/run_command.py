@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..faces import serving
 from ..faces.report import forget_missing, missing_names
-from ..faces.steps import Program
+from ..faces.steps import SteppedScript
 from .errors import UsageError
 
 # What scripts import, and the face that they get.
@@ -49,11 +49,11 @@ def run_script(options: Namespace) -> int:
             _print_report(program)
 
 
-def _captured(script: Path) -> Program:
+def _captured(script: Path) -> SteppedScript:
     """Return a script whose steps are captured."""
     from ..torch.capturing import captured_step  # noqa: PLC0415  (loads the whole face)
 
-    return Program(script, captured_step)
+    return SteppedScript(script, captured_step)
 
 
 def _capture(on: bool) -> None:
@@ -81,7 +81,7 @@ def _status(end: SystemExit) -> int:
     return 1
 
 
-def _print_report(program: Program | None) -> None:
+def _print_report(program: SteppedScript | None) -> None:
     missing = missing_names()
     print(f"weft run: served {', '.join(sorted(FACES))}", file=sys.stderr)
     if missing:

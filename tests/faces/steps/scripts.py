@@ -14,7 +14,7 @@ import numpy as np
 from weft import torch
 from weft.cli.run_command import FACES
 from weft.faces import serving
-from weft.faces.steps import Program
+from weft.faces.steps import SteppedScript
 from weft.torch.capturing import captured_step
 
 
@@ -28,7 +28,7 @@ class Ran(NamedTuple):
 
     output: str
     error: list[str]
-    program: Program | None = None
+    program: SteppedScript | None = None
 
     @property
     def captured(self) -> int:
@@ -40,7 +40,7 @@ class Ran(NamedTuple):
 
 def run_script(path: Path, *, captured: bool) -> Ran:
     """Run a script; return what it did."""
-    program = Program(path, captured_step) if captured else None
+    program = SteppedScript(path, captured_step) if captured else None
     output, error = io.StringIO(), []
     torch.manual_seed(0)
     with serving(FACES), contextlib.redirect_stdout(output):

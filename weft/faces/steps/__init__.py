@@ -7,6 +7,6 @@ that stretches of their statements can run in another way (`rewriting`, by `name
 
 from __future__ import annotations
 
-from .loading import Program
+from .loading import SteppedScript
 
-__all__ = ["Program"]
+__all__ = ["SteppedScript"]

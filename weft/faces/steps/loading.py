@@ -14,7 +14,7 @@ from .rewriting import RUNNER, rewrite
 from .running import Make, Steps
 
 
-class Program:
+class SteppedScript:
     """A script and the modules that it imports from its own folder.
 
     made   the steps of all of them
@@ -72,7 +72,7 @@ class Program:
 class _NeighbourFinder:
     """Finds modules next to the script."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: SteppedScript) -> None:
         self._program = program
 
     def find_spec(
@@ -91,7 +91,7 @@ class _NeighbourFinder:
 class _NeighbourLoader(SourceFileLoader):
     """Loads a module whose steps are captured."""
 
-    def __init__(self, fullname: str, path: str, program: Program) -> None:
+    def __init__(self, fullname: str, path: str, program: SteppedScript) -> None:
         super().__init__(fullname, path)
         self._program = program
 

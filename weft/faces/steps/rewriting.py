@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 from .names import NONE, Names, written_in
 from .scopes import Scope
 from .statements import holds_backward, holds_backward_outside_loops, may_be_captured
-from .stretches import Stretch
+from .stretches import StepStretch
 
 RUNNER = "__weft__"
 _LOOPS = (ast.For, ast.While)
@@ -45,7 +45,7 @@ class Rewritten(NamedTuple):
 
     tree: ast.Module
     flags: int
-    stretches: list[Stretch]
+    stretches: list[StepStretch]
 
 
 def rewrite(source: str | bytes, filename: str, *, is_program: bool) -> Rewritten | None:
@@ -86,7 +86,7 @@ class _Place(NamedTuple):
 
     scope: Scope
     changing: Names = NONE
-    parent: tuple[Stretch, int] | None = None
+    parent: tuple[StepStretch, int] | None = None
 
 
 class _Rewriter:
@@ -94,7 +94,7 @@ class _Rewriter:
 
     def __init__(self, filename: str, flags: int) -> None:
         self._filename, self._flags = filename, flags
-        self.stretches: list[Stretch] = []
+        self.stretches: list[StepStretch] = []
 
     def scope(self, node: Any, scope: Scope, *, in_class: bool = False) -> None:
         """Rewrite a module or a function, and what is defined in it."""
@@ -158,7 +158,7 @@ class _Rewriter:
         number = len(self.stretches)
         # What is captured is as it is written; what is written here may be captured in parts.
         kept = [_copied(statement, place.scope) for statement in statements]
-        stretch = Stretch(
+        stretch = StepStretch(
             number, kept, place.scope, place.changing, self._filename, self._flags, place.parent
         )
         self.stretches.append(stretch)
@@ -190,7 +190,7 @@ def _deep_copy(node: Any) -> Any:
     return ast.copy_location(made, node)
 
 
-def _entering(stretch: Stretch, start: int) -> list[ast.stmt]:
+def _entering(stretch: StepStretch, start: int) -> list[ast.stmt]:
     """Return the statements that try to run a stretch, from one of its statements on."""
     given = [*stretch.reads(start), *(ast.unparse(x) for x in _lists(stretch, start))]
     runs = f"{RUNNER}.stretches[{stretch.number}]"
@@ -213,7 +213,7 @@ def _entering(stretch: Stretch, start: int) -> list[ast.stmt]:
     return made
 
 
-def _lists(stretch: Stretch, start: int) -> Iterator[ast.expr]:
+def _lists(stretch: StepStretch, start: int) -> Iterator[ast.expr]:
     for index in stretch.sinks(start):
         sink = stretch.sink(index)
         assert sink is not None

@@ -22,7 +22,7 @@ from ...capture.debugging import is_debugged
 from ...capture.recorded_call import RecordedCall
 from ...capture.recorder import NotRecordedError
 from ...core.modes import current_interpreter, modes
-from .stretches import Stretch
+from .stretches import StepStretch
 
 FEWEST = 4  # operations that are worth a program
 MOST = 8192  # operations of a recording
@@ -59,7 +59,9 @@ class Steps:
     make     captures a function
     """
 
-    def __init__(self, stretches: Sequence[Stretch], module: dict[str, Any], make: Make) -> None:
+    def __init__(
+        self, stretches: Sequence[StepStretch], module: dict[str, Any], make: Make
+    ) -> None:
         self.stretches = [StretchRun(stretch, module, make, self) for stretch in stretches]
 
     @property
@@ -84,14 +86,16 @@ class StretchRun:
     kept   statements that stay as they are, and why
     """
 
-    def __init__(self, stretch: Stretch, module: dict[str, Any], make: Make, steps: Steps) -> None:
+    def __init__(
+        self, stretch: StepStretch, module: dict[str, Any], make: Make, steps: Steps
+    ) -> None:
         self.stretch = stretch
         self.kept: dict[int, str] = {}
         self._cuts: set[int] = set()
         self._module, self._make, self._steps = module, make, steps
         self._names = [stretch.reads(i) for i in range(len(stretch.statements))]
-        self._parts: dict[tuple[int, int], Part] = {}
-        self._chains: dict[int, list[Part]] = {}
+        self._parts: dict[tuple[int, int], StretchPart] = {}
+        self._chains: dict[int, list[StretchPart]] = {}
         self._is_active = stretch.parent is None
 
     def __call__(self, start: int, given: tuple[Any, ...]) -> Outcome:
@@ -103,7 +107,9 @@ class StretchRun:
             if stopped is None or not self._learn(stopped) or done > start:
                 return done, values
 
-    def _run(self, start: int, given: tuple[Any, ...]) -> tuple[int, dict[str, Any], Part | None]:
+    def _run(
+        self, start: int, given: tuple[Any, ...]
+    ) -> tuple[int, dict[str, Any], StretchPart | None]:
         """Run captured parts from a statement on; return what came of it, and which one did not."""
         chain = self._chains.get(start)
         if chain is None:
@@ -137,21 +143,21 @@ class StretchRun:
         self._is_active = index in self._steps.stretches[around.number].kept
         return self._is_active
 
-    def _chain(self, start: int) -> list[Part]:
+    def _chain(self, start: int) -> list[StretchPart]:
         """Return the parts that are captured one after the other from a statement on."""
         count = len(self.stretch.statements)
         end = next((i for i in range(start, count) if i in self.kept), count)
         bounds = [start, *(i for i in sorted(self._cuts) if start < i < end), end]
         return [self._part(a, b) for a, b in itertools.pairwise(bounds) if a < b]
 
-    def _part(self, start: int, end: int) -> Part:
+    def _part(self, start: int, end: int) -> StretchPart:
         found = self._parts.get((start, end))
         if found is None:
-            made = Part(self.stretch, start, end, self._module, self._make)
+            made = StretchPart(self.stretch, start, end, self._module, self._make)
             found = self._parts[start, end] = made
         return found
 
-    def _learn(self, part: Part) -> bool:
+    def _learn(self, part: StretchPart) -> bool:
         """Let what a part could not capture stay as it is; tell whether anything changed."""
         why = part.why_not()
         if why is None:
@@ -170,11 +176,11 @@ class StretchRun:
         return True
 
 
-class Part:
+class StretchPart:
     """Statements of a stretch that are captured together."""
 
     def __init__(
-        self, stretch: Stretch, start: int, end: int, module: dict[str, Any], make: Make
+        self, stretch: StepStretch, start: int, end: int, module: dict[str, Any], make: Make
     ) -> None:
         self.start, self.end = start, end
         self._stretch, self._module = stretch, module

@@ -14,7 +14,7 @@ from .scopes import Scope
 
 
 @dataclass(frozen=True)
-class Stretch:
+class StepStretch:
     """Statements of a loop, or of a function, between those that stay as they are.
 
     number       among all of its module
@@ -32,7 +32,7 @@ class Stretch:
     changing: Names
     filename: str
     flags: int
-    parent: tuple[Stretch, int] | None = field(default=None, repr=False)
+    parent: tuple[StepStretch, int] | None = field(default=None, repr=False)
 
     @cached_property
     def variables(self) -> Names:
