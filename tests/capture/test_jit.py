@@ -289,3 +289,42 @@ def test_what_cannot_be_recorded_runs_eagerly_and_says_so_once(capsys):
     assert f.stats()["eager_calls"] == 2
     with pytest.raises(RuntimeError, match="has no graph: calls print"):
         f.graph(wf.ones(1))
+
+
+def test_backward_of_a_result_from_outside_runs_eagerly():
+    w = wf.tensor([1.0, 2.0], requires_grad=True)
+    inner = wf.jit(lambda w: (w * w).sum())
+
+    def step(loss):
+        loss.backward()
+        return loss * 2
+
+    for make in (lambda: sum(w * w), lambda: inner(w), lambda: inner(w) + inner(w)):
+        w.grad, jitted = None, wf.jit(step)
+        loss = make()
+        with pytest.warns(RuntimeWarning, match="outside"):
+            jitted(loss)
+        np.testing.assert_allclose(w.grad, np.array([2.0, 4.0]) * loss.item() / 5)
+        w.grad = None
+        jitted(make())
+        np.testing.assert_allclose(w.grad, np.array([2.0, 4.0]) * loss.item() / 5)
+
+
+def test_tensors_of_numbers_that_change_have_the_dtypes_of_numbers():
+    @wf.jit
+    def make(a, n):
+        filled = wf.full((2,), a), wf.full((2,), n), wf.full_like(wf.ones(2), n)
+        return wf.tensor(a), wf.tensor([a, n]), wf.tensor(n), wf.asarray(a), *filled
+
+    for a, n in ((0.5, 1), (0.25, 2), (0.125, 3)):
+        found, expected = make(a, n), make._function(a, n)
+        assert [x.dtype for x in found] == [x.dtype for x in expected]
+        assert [x.tolist() for x in found] == [x.tolist() for x in expected]
+    assert make.stats()["eager_calls"] == 0
+
+
+def test_alpha_may_be_a_number_that_changes():
+    step = wf.jit(lambda x, a: wf.add(x, x, alpha=a))
+    for a in (0.5, 0.25, -1.5):
+        assert step(wf.ones(2), a).tolist() == [1 + a, 1 + a]
+    assert step.stats()["eager_calls"] == 0

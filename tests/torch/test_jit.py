@@ -124,3 +124,48 @@ def test_einops_is_part_of_programs():
         with pytest.raises(einops.EinopsError, match="b h w c"):
             pooled(torch.rand(3, 5, 3))
         assert einops.rearrange(torch.ones(3, 4, 3), "b n c -> (b n) c").shape == (12, 3)
+
+
+def test_a_parameter_may_be_an_argument():
+    @torch.compile
+    def step(w, x):
+        loss = ((w * x) ** 2).sum()
+        w.grad = None
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+        return loss
+
+    w = torch.nn.Parameter(torch.ones(3))
+    losses = [step(w, torch.arange(3.0)).item() for _ in range(3)]
+    assert losses == pytest.approx([5.0, 0.8, 0.416], rel=1e-5)
+
+
+def test_a_view_of_an_argument_follows_the_tensor_that_it_shows():
+    x = torch.ones(2)
+    seen = x[:1]
+
+    @torch.compile
+    def step(x):
+        x.mul_(0.5)
+        return seen.sum() * 2
+
+    assert [step(x).item(), step(x).item()] == [1.0, 0.5]
+    other = torch.ones(2)
+    assert [step(other).item(), other.tolist()] == [0.5, [0.5, 0.5]]
+
+
+def test_writes_after_a_recording_do_not_reach_into_it():
+    x = torch.ones(2)
+    step = torch.compile(lambda x: x.detach() * 2)
+    assert step(x).tolist() == [2.0, 2.0]
+    x.add_(1.0)
+    assert step(x).tolist() == [4.0, 4.0]
+
+
+def test_tensors_filled_with_numbers_that_change():
+    make = torch.compile(lambda a, n: (torch.full((1,), n), torch.as_tensor(a), torch.tensor(n)))
+    for a, n in ((0.5, 1), (0.25, 2), (0.125, 3)):
+        found = make(a, n)
+        assert [x.dtype for x in found] == [torch.int64, torch.float32, torch.int64]
+        assert [x.item() for x in found] == [n, a, n]

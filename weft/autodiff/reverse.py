@@ -17,7 +17,7 @@ from ..core.anomaly import detecting_anomaly
 from ..core.device_array import on_devices
 from ..core.errors import ArgumentTypeError, GradientError, ShapeError
 from ..core.imports import deferred_imports
-from ..core.modes import GradMode, current_recorder, modes
+from ..core.modes import GradMode, current_recorder, modes, refuse_recording
 from ..core.op import F
 from ..core.row_sparse import RowSparse, add_gradients
 from ..core.tape import FanNode, output_node
@@ -49,6 +49,8 @@ def backward(
     tensor([11.])
     """
     check_root(tensor)
+    if modes.interpreters:  # this tensor was made before: what it goes back to is not recorded
+        refuse_recording("backward goes on outside of the function")
     seed = initial_gradient(tensor, gradient, "backward")
     retain = create_graph if retain_graph is None else retain_graph
     if exchangers:

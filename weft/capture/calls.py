@@ -48,6 +48,22 @@ class _Unfinished(NamedTuple):
     found: list[PythonPlace]
 
 
+class RecordingRules(NamedTuple):
+    """What a recording may be.
+
+    pins    whether it may hold for single values of whole numbers that change
+    most    operations it may have
+    check   is shown a recording before anything is made of it, and may raise NotRecordedError
+    """
+
+    pins: bool = True
+    most: int = sys.maxsize
+    check: Callable[[RecordedCall], None] | None = None
+
+
+ALL = RecordingRules()
+
+
 class JitCall(NamedTuple):
     """One call of a function."""
 
@@ -56,6 +72,7 @@ class JitCall(NamedTuple):
     kwargs: dict[str, Any]
     leaves: Leaves
     structure: Structure
+    rules: RecordingRules = ALL
 
     def run(self) -> Any:
         """Make the call, eagerly."""
@@ -79,7 +96,8 @@ class JitCall(NamedTuple):
             try:
                 return self._settled(name, fed, sizes, places)
             except NotRecordedError:  # it may be that their values must be known
-                pass
+                if not self.rules.pins:
+                    raise
             except Exception as error:
                 if is_from_signal(error):
                     raise
@@ -98,6 +116,8 @@ class JitCall(NamedTuple):
             elif isinstance(recording, _Unfinished):
                 raise recording.error
             else:
+                if self.rules.check is not None:
+                    self.rules.check(recording)
                 return _with_places(recording, places)
 
     def _recorded(
@@ -117,6 +137,7 @@ class JitCall(NamedTuple):
         decisions: Decisions,
     ) -> RecordedCall | _Unfinished:
         recorder, unknown = graph.tracer, UnknownSizeError.made
+        recorder.pins, recorder.most = self.rules.pins, self.rules.most
         held = HeldTensors([p for p in places if not _holds_number(p)], sizes.places)
         leaves, count = held.extended(self.leaves), len(self.leaves)
         given = self._all_given(recorder, leaves, fed, {**sizes.leaves, **held.shapes(count)})

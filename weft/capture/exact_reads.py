@@ -30,12 +30,19 @@ class ExactReads:
     def __init__(self) -> None:
         self._differs: dict[Node, bool] = {}
 
-    def is_pinned(self, value: Value, written: Collection[tuple[int, str]] = ()) -> bool:
+    def is_pinned(
+        self,
+        value: Value,
+        written: Collection[tuple[int, str]] = (),
+        *,
+        any_number: bool = False,
+    ) -> bool:
         """Tell whether a path that knows a value exactly holds for hardly any other call.
 
-        written   keys of states that the function writes
+        written      keys of states that the function writes
+        any_number   whether that is said of integers as well
         """
-        exact = is_float(value.dtype) or value.dtype.kind == "c"
+        exact = any_number or is_float(value.dtype) or value.dtype.kind == "c"
         return exact and (self._follows(value.node) or _reads_any(value.node, written))
 
     def _follows(self, node: Node) -> bool:

@@ -31,7 +31,7 @@ from ..core.parts import running_in_parts
 from ..core.tree import Structure, flatten
 from ..graph.graph import Graph
 from ..graph.size_patterns import Shapes
-from .calls import JitCall, changing_places
+from .calls import ALL, JitCall, changing_places
 from .debugging import is_debugged
 from .entry import Entries
 from .exported_call import export_recorded, shapes_of_call, shapes_of_last
@@ -76,6 +76,7 @@ class Jitted:
         self._entries = Entries()
         self._report = JitReport()
         self._lock = RLock()
+        self._rules = ALL
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind to an object, as a method; each object has programs of its own."""
@@ -93,7 +94,7 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the function does."""
         if gettrace() is not None and is_debugged():
-            return self._function(*args, **kwargs)
+            return self._run_eagerly(args, kwargs)
         if not modes.interpreters or current_interpreter() is None:
             with self._lock:
                 for enter in self._entries.quick:
@@ -101,7 +102,7 @@ class Jitted:
                     if result is not MISSED:
                         return result
         elif current_transform() is not None or detecting_anomaly():
-            return self._function(*args, **kwargs)  # it becomes part of what is traced around it
+            return self._run_eagerly(args, kwargs)  # it becomes part of what is traced around it
         return self._call_generally(args, kwargs)
 
     def _call_generally(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -119,15 +120,19 @@ class Jitted:
                     result = EAGER
                 if result is EAGER:
                     self._report.eager += 1
-                    return self._function(*args, **kwargs)
+                    return self._run_eagerly(args, kwargs)
                 if result is not MISSED:
                     return result
-                call = JitCall(self._function, args, kwargs, leaves, structure)
+                call = JitCall(self._function, args, kwargs, leaves, structure, self._rules)
                 if self._strict or not self._is_put_off(signature, call):
                     return self._record(signature, call, missed)
         self._report.eager += 1
         with running_in_parts(self._parts):
-            return self._function(*args, **kwargs)
+            return self._run_eagerly(args, kwargs)
+
+    def _run_eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call without a program."""
+        return self._function(*args, **kwargs)
 
     def _is_put_off(self, signature: CallSignature, call: JitCall) -> bool:
         """Tell whether a call is of sizes that are not worth a program yet, and say so once."""
@@ -329,6 +334,12 @@ class Jitted:
             self._report.eager += 1
             return call.run()
         self._report.eager += 1
+        return self._without_program(signature, call, failure)
+
+    def _without_program(
+        self, signature: CallSignature, call: JitCall, failure: BaseException
+    ) -> Any:
+        """Make a call eagerly that could not be recorded, and say so if all like it cannot."""
         if isinstance(failure, NotRecordedError) and failure.in_parts:
             return self._begin_parts(signature.general, call, failure)
         passing = isinstance(failure, NotRecordedError) and failure.once

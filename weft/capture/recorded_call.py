@@ -126,6 +126,7 @@ class RecordedCall:
         self.held = tensors.held
         self._leaves = tensors.leaves
         self.positions = tensors.positions()
+        self.leaves: list[Any] = []  # values of the recording that are seen outside
         self.fetches: list[Value] = []
         self._numbers: dict[Value, int] = {}
         self.escaped: list[EscapedLeaf] = []
@@ -136,7 +137,7 @@ class RecordedCall:
         self.recorder.check_reads()
         recipe = self._recipe(returned)
         set_grads = [part for _, g in self.recorder.grads.written() for part in gradient_parts(g)]
-        leaves = _once(x for x in (*self.watch.leaves, *set_grads) if _is_made(x))
+        leaves = self.leaves = _once(x for x in (*self.watch.leaves, *set_grads) if _is_made(x))
         for leaf in leaves:
             symbol = self._number_of(leaf) if is_recorded_size(leaf) else leaf
             self._escapes[id(leaf)] = len(self.escaped)

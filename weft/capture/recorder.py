@@ -151,6 +151,7 @@ class Recorder(Tracer):
         self._freed: set[Node] = set()
         self._devices: set[str] = set()  # that tensors from outside are on
         self._exact = ExactReads()
+        self.pins, self.most = True, sys.maxsize  # as the rules of the call say (calls.py)
         self._last_walk: tuple[Any, list[Node]] = None, []
 
     # -- operations --------------------------------------------------------------------------------
@@ -203,6 +204,8 @@ class Recorder(Tracer):
 
     def add(self, op: Any, values: Any, attrs: Any, types: Any) -> Node:
         """Append a node; note which of its results eager mode would record for gradients."""
+        if len(self.graph.nodes) >= self.most:
+            self.refuse(f"computes more than {self.most} operations")
         node = super().add(op, values, attrs, types)
         if op not in SOURCES and self._records():
             positions = {i for i, x in enumerate(node.inputs) if x in self.tracked}
@@ -214,6 +217,15 @@ class Recorder(Tracer):
         if self._differentiating:
             return False
         return not modes.grad_overrides or is_grad_enabled()
+
+    def value_of(self, x: Any) -> Value:
+        """Return the value in this graph that stands for a tensor.
+
+        What a view from outside shows may be an argument: then each call must give this very one.
+        """
+        if not isinstance(x, Symbol) and x.is_window and (id(x._base), "") in self.arguments:
+            self.watch.meet(x._base)
+        return super().value_of(x)
 
     def read_state(self, state: State) -> Value:
         """Return the value a state has at this point of the program."""
@@ -298,7 +310,7 @@ class Recorder(Tracer):
     def look(self, tensor: Tensor) -> Array:
         """Return the value of a tensor; the recording holds where it is the same."""
         value = self._value_seen(tensor)
-        if self._exact.is_pinned(value):
+        if self._exact.is_pinned(value, any_number=not self.pins):
             self.refuse(NUMBER if isinstance(tensor, RecordedNumber) else TENSOR)
         array = self.evaluate(value)
         self._note(value, array, truth=False)

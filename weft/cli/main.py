@@ -250,9 +250,11 @@ def _add_run(commands: Any) -> None:
     made = commands.add_parser("run", help=about, description=about)
     made.set_defaults(run_command=run_script)
     made.add_argument("--debug", action="store_true", help="show tracebacks of errors")
-    made.add_argument("--report", action="store_true", help="list what the script missed")
     made.add_argument(
-        "--jit", action="store_true", help="run networks written for PyTorch by compiled programs"
+        "--report", action="store_true", help="list what the script missed, or was not captured"
+    )
+    made.add_argument(
+        "--jit", action="store_true", help="run steps of programs for PyTorch as compiled programs"
     )
     made.add_argument("script", help="a Python file")
     made.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")

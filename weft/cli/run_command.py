@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..faces import serving
 from ..faces.report import forget_missing, missing_names
+from ..faces.steps import SteppedScript
 from .errors import UsageError
 
 # What scripts import, and the face that they get.
@@ -30,10 +31,14 @@ def run_script(options: Namespace) -> int:
     before = sys.argv, sys.path[:]
     sys.argv = [str(script), *options.arguments]
     sys.path[0:1] = [str(script.resolve().parent)]
+    program = _captured(script) if options.jit else None
     try:
         _capture(options.jit)
         with serving(FACES):
-            runpy.run_path(str(script), run_name="__main__")
+            if program is None:
+                runpy.run_path(str(script), run_name="__main__")
+            else:
+                program.run()
         return 0
     except SystemExit as end:
         return _status(end)
@@ -41,7 +46,14 @@ def run_script(options: Namespace) -> int:
         sys.argv, sys.path[:] = before
         _capture(False)
         if options.report:
-            _print_report()
+            _print_report(program)
+
+
+def _captured(script: Path) -> SteppedScript:
+    """Return a script whose steps are captured."""
+    from ..torch.capturing import captured_step  # noqa: PLC0415  (loads the whole face)
+
+    return SteppedScript(script, captured_step)
 
 
 def _capture(on: bool) -> None:
@@ -69,10 +81,12 @@ def _status(end: SystemExit) -> int:
     return 1
 
 
-def _print_report() -> None:
+def _print_report(program: SteppedScript | None) -> None:
     missing = missing_names()
     print(f"weft run: served {', '.join(sorted(FACES))}", file=sys.stderr)
     if missing:
         print("weft run: asked for and missing: " + ", ".join(missing), file=sys.stderr)
     else:
         print("weft run: nothing was missing", file=sys.stderr)
+    for line in [] if program is None else program.staying():
+        print(f"weft run: not captured: {line}", file=sys.stderr)

@@ -61,6 +61,8 @@ def _stacked(data: Any, dtype: dt.DType, what: str) -> Tensor:
         return constant(array_in(data, dtype, what))
     if not isinstance(data, (list, tuple)):
         tensor: Tensor = to_dtype(data, dtype)
+        if tensor.weak:  # a number of a graph, which would take the dtype of what it meets
+            tensor = find("reshape")(tensor, ())
         return tensor
     rows = [_stacked(item, dtype, what) for item in data]
     if not all(may_equal(row.shape, rows[0].shape) for row in rows):
@@ -77,6 +79,11 @@ def nest_dtype(data: Any, what: str) -> dt.DType:
             leaves[i] = constant(array_from(leaf, what))
         elif not isinstance(leaf, (Tensor, Dim, bool, int, float)):
             raise _no_numbers(data, what)
+    if all(not isinstance(leaf, Tensor) or leaf.weak for leaf in leaves):
+        found = [
+            common_dtype([leaf]) for leaf in leaves
+        ]  # as a list of numbers, by the widest kind
+        return max(found, key=lambda dtype: "biuf".index(dtype.kind), default=dt.default_float())
     return common_dtype(leaves)
 
 

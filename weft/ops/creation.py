@@ -26,7 +26,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError, user_site
 from ..core.masked import check_unmasked
 from ..core.modes import current_deferral, current_interpreter, current_tracer, modes
 from ..core.op import F
-from ..core.operands import array_from, array_in, holds_tensors, tensor_from
+from ..core.operands import array_from, array_in, common_dtype, holds_tensors, tensor_from
 from ..core.placing import made_on
 from ..core.shape import as_int, as_shape
 from ..core.tensor import PLAIN, Tensor, constant, make_leaf
@@ -114,7 +114,7 @@ def asarray(
     >>> shared
     tensor([7., 0.], dtype=float64)
     """
-    if isinstance(obj, Tensor) and not copy:
+    if isinstance(obj, Tensor) and not copy and not obj.weak:
         result: Tensor = obj.to(dtype=dtype, device=device)
         if copy is False and result is not obj:
             raise _needs_copy(obj.dtype, dtype)
@@ -163,6 +163,8 @@ def _made(what: str, data: Any, dtype: Any, requires_grad: Any, device: Any) -> 
     flag, wanted = _flag(requires_grad), None if dtype is None else as_dtype(dtype)
     if not holds_tensors(data):
         return new_leaf(_to_array(data, wanted, what), flag, device)
+    if isinstance(data, Tensor) and data.weak:  # a number of a graph, which has no dtype of its own
+        wanted = wanted or common_dtype([data])
     made = tensor_from(data, f"{what}: data", wanted)
     return derived(made.clone() if made is data else made, flag, device)
 

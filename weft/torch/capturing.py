@@ -2,7 +2,8 @@
 
 A script that knows nothing of Weft calls its network once a step, and `loss.backward()` goes back
 through it. So the call is captured as `torch.compile(model)` would, and its gradient is a compiled
-program too. What is called inside of another module is part of that one's program.
+program too. What is called inside of another module is part of that one's program. Where the whole
+step around it is captured (faces/steps), the call is part of that.
 """
 
 from __future__ import annotations
@@ -45,3 +46,10 @@ capturing = Capturing()
 def capture_modules(on: bool) -> None:
     """Let the outermost calls of modules be captured, or not any more."""
     capturing.on = on
+
+
+def captured_step(function: Any, rules: Any) -> Any:
+    """Return a part of a step that runs by compiled programs, or not at all."""
+    from .compiling import CompiledStep  # noqa: PLC0415  (which stands above modules)
+
+    return CompiledStep(function, rules)

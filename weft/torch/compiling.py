@@ -5,9 +5,15 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from ..capture.attempts import NOT_RUN, Attempt
+from ..capture.calls import RecordingRules
+from ..capture.recorded_call import RecordedCall
+from ..capture.recorder import NotRecordedError
+from ..core.errors import format_site
 from ..nn import Module as CoreModule
 from .adoption import adopt
 from .nn.module import Module
+from .storage import groups, relatives, relatives_ever
 from .tensor import wrap
 
 
@@ -30,11 +36,9 @@ class CompiledFunction:
         stands: list[tuple[Any, Any, Any]] = []
 
         def plain(x: Any) -> Any:
-            if not hasattr(x, "_window") or x.symbolic:
-                return x
-            made = wrap(x._value)
-            made._node = x._node
-            stands.append((x, made, made._value))
+            made = _shown(x)
+            if made is not x:
+                stands.append((x, made, made._value))
             return made
 
         result = self._jitted(*map(plain, args), **{n: plain(x) for n, x in kwargs.items()})
@@ -49,6 +53,81 @@ class CompiledFunction:
     def explain(self) -> Any:
         """Return what was compiled, and what runs eagerly, and why."""
         return self._jitted.explain()
+
+
+def _shown(x: Any) -> Any:
+    """Return a plain tensor with what a view shows now; anything else itself."""
+    if not hasattr(x, "_window") or x.symbolic:
+        return x
+    made = wrap(x._value)
+    made._node = x._node
+    return made
+
+
+class CompiledStep(CompiledFunction):
+    """A part of a program that runs by compiled programs, or not at all (faces/steps)."""
+
+    def __init__(self, function: Any, rules: RecordingRules) -> None:
+        self._rules = rules
+        self._jitted = Attempt(function, rules._replace(check=self._check))
+        self._bases: list[Any] = []  # of views among the arguments, and what else shares memory
+        self._written: dict[int, Any] = {}  # tensors from outside that programs write to
+        self._writes_arguments = False
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Return why the last call could not be recorded."""
+        found: BaseException | None = self._jitted.failure
+        return found
+
+    @property
+    def recordings(self) -> int:
+        """Return how often it was recorded."""
+        count: int = self._jitted.recordings
+        return count
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the part, unless tensors that it is given share memory with what programs write."""
+        self._bases = [x._base for x in args if hasattr(x, "_window")]
+        if groups:
+            self._bases += [x for x in args if id(x) in groups and relatives(x)]
+        if not self._bases:
+            return adopt(self._jitted(*args))
+        if self._writes_arguments or any(id(x) in self._written for x in self._bases):
+            return NOT_RUN
+        return adopt(self._jitted(*map(_shown, args)))
+
+    def _check(self, recording: RecordedCall) -> None:
+        """Refuse a recording that writes to memory which it is given in several ways."""
+        recorder = recording.recorder
+        written = {key: state.owner for key, (state, _) in recorder.written.items()}
+        outside = {id(x): x for key, x in written.items() if key not in recorder.arguments}
+        writes_arguments = any(key in recorder.arguments for key in written)
+        if self._bases and (writes_arguments or any(id(x) in outside for x in self._bases)):
+            raise NotRecordedError("writes to a tensor whose memory another one shares")
+        _refuse_shared(recording)
+        self._written |= outside
+        self._writes_arguments |= writes_arguments
+        if self._rules.check is not None:
+            self._rules.check(recording)
+
+
+def _refuse_shared(recording: RecordedCall) -> None:
+    """Refuse a recording that leaves tensors which share memory with one another, or with others.
+
+    Programs give each of them memory of its own.
+    """
+    roots: dict[int, Any] = {}
+    for leaf in recording.leaves:
+        root = leaf._base if hasattr(leaf, "_window") else leaf
+        related = list(relatives_ever(root))
+        is_shared = id(root) in roots or any(id(x) in roots for x in related)
+        is_outside = root is not leaf and not getattr(root, "symbolic", False)
+        if is_shared or is_outside or any(not x.symbolic for x in related):
+            made = leaf._held if hasattr(leaf, "_window") else leaf.value
+            where = format_site(made.node.site)
+            raise NotRecordedError("leaves a view of a tensor that is seen elsewhere", where)
+        roots[id(root)] = root
 
 
 class OptimizedModule(Module):

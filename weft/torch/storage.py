@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.modes import current_recorder, modes
 from ..core.tape import FREED, TapeNode, next_order
 from ..core.tensor import Tensor
 from .types import type_name
@@ -66,7 +67,18 @@ def relate(tensor: Tensor, other: Tensor) -> None:
 
 
 def relatives(tensor: Tensor) -> Iterable[Tensor]:
-    """Return the tensors that share the memory of one."""
+    """Return the tensors that share the memory of one, without those of recordings that ended."""
+    group = groups.get(id(tensor)) if groups else None
+    if group is None:
+        return ()
+    recorder = current_recorder() if modes.interpreters else None
+    graph = None if recorder is None else recorder.graph
+    found: list[Any] = list(group.others(tensor))
+    return [other for other in found if not other.symbolic or other.graph is graph]
+
+
+def relatives_ever(tensor: Tensor) -> Iterable[Tensor]:
+    """Return the tensors that share the memory of one, in recordings as well."""
     group = groups.get(id(tensor)) if groups else None
     return () if group is None else group.others(tensor)
 

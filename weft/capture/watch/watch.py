@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import _GeneratorContextManager
 from dataclasses import is_dataclass
 from types import FunctionType
@@ -163,6 +163,21 @@ class CallWatch:
     def writes(self, owner: Any, key: Any) -> bool:
         """Tell whether the call has written a part of an object so far."""
         return any(w.owner is owner and w.key == key for w in self._log.writes)
+
+    def meet(self, value: Any) -> None:
+        """Note that a value of the call was found in another place."""
+        self._log.met[id(value)] = value
+
+    def has_met(self, thing: Any) -> bool:
+        """Tell whether the call has used an object, or found it anywhere."""
+        log = self._log
+        held = [*(r.value for r in log.reads.values()), *(w.before for w in log.writes.values())]
+        return id(thing) in log.contents or any(value is thing for value in held)
+
+    def uses_any(self, owner: Any, keys: Container[Any]) -> bool:
+        """Tell whether the call has read or written some items of an object."""
+        places = (*self._log.reads, *self._log.writes)
+        return any(place.owner is owner and place.key in keys for place in places)
 
     def close(self, things: Iterable[Any]) -> None:
         """Let nothing of some objects be used from here on: they change when the call has ended."""

@@ -36,7 +36,8 @@ def _(x, y, alpha):
 
 
 def _times_alpha(name, y, alpha):
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
+    is_number = isinstance(alpha, (int, float, np.number)) or getattr(alpha, "weak", False)
+    if isinstance(alpha, bool) or not is_number:
         raise ArgumentTypeError(f"{name}: alpha must be a number. Received: {alpha!r:.60}")
     return y * alpha
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.dtype import DType, as_dtype
 from ...core.errors import ArgumentTypeError, DTypeError, ShapeError, WeftError, user_site
 from ...core.op import F, composite, elementwise, op
-from ...core.operands import array_from, holds_tensors, tensor_from
+from ...core.operands import array_from, common_dtype, holds_tensors, tensor_from
 from ...core.placing import made_on
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
@@ -140,6 +140,8 @@ def is_spread(value: Any) -> bool:
 
 def spread(value: Any, shape: Shape, dtype: DType | None, what: str) -> Tensor:
     """Return tensors or an array broadcast to a shape, by a recorded operation."""
+    if dtype is None and getattr(value, "weak", False):  # a number of a recording
+        dtype = common_dtype([value])
     source = tensor_from(value, what, dtype)
     try:
         result: Tensor = F.broadcast_to(source, shape)

@@ -9,6 +9,7 @@ import numpy as np
 from ...core import dtype as dt
 from ...core import tensor as core
 from ...core.errors import WeftError
+from ...core.operands import common_dtype
 from ...ops import creation, ranges
 from ..adoption import adopt
 from ..calls import write_out
@@ -64,7 +65,7 @@ def tensor(
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """Return data as a tensor; a tensor of that dtype as it is."""
-    if isinstance(data, core.Tensor):
+    if isinstance(data, core.Tensor) and not data.weak:
         wanted = None if dtype is None else dt.as_dtype(dtype)
         return data if wanted in (None, data.dtype) else adopt(data).to(wanted)
     if isinstance(data, np.ndarray) and dtype in (None, data.dtype):
@@ -104,11 +105,11 @@ def _filled(make: Any) -> Any:
 
 def full(size: Any, fill_value: Any, *, out: Any = None, **options: Any) -> Any:
     """Return a tensor of given sizes in which all elements are one number."""
-    if isinstance(fill_value, core.Tensor):
+    if isinstance(fill_value, core.Tensor) and not fill_value.weak:
         options.setdefault("dtype", fill_value.dtype)
         fill_value = fill_value.item()
     elif options.get("dtype") is None:
-        options["dtype"] = dt.scalar_dtype(fill_value)
+        options["dtype"] = common_dtype([fill_value])
     return _made(creation.full, tuple(size), fill_value, out=out, **options)
 
 
