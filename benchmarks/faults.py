@@ -1,15 +1,17 @@
 """Kill ranks at random moments, many times, and see what becomes of the job.
 
-    python benchmarks/faults.py --runs 67 --kills 3           SIGKILL, all start again
+    python benchmarks/faults.py --runs 20 --kills 10          SIGKILL, all start again
     python benchmarks/faults.py --runs 50 --shrink --kills 2  SIGKILL, the others go on
     python benchmarks/faults.py --runs 10 --stop              SIGSTOP, must be reported by name
 
 Each run trains a small model on three ranks under `weft launch`, with a checkpoint after every
 second step. Ranks are killed at random moments, one in each attempt: while it starts (a fifth of
 them), computes, exchanges gradients or writes a checkpoint (up to a tenth of a second behind a
-random step). Counted is how many runs ended as they should: with the weights of an undisturbed run
-to the last bit, or with --shrink with a model that is trained; how many seconds passed between a
-kill and the end of all ranks of that attempt; and whether all checkpoints can be read at the end.
+random step of those to come; the kills of a run are spread over its steps). Counted is how many
+runs ended as they should: with the weights of an undisturbed run to the last bit, or with --shrink
+with a model that is trained; how many seconds passed between a kill and the end of all ranks of
+that attempt; and whether all checkpoints can be read at the end. No run begins after `--minutes`;
+what was found until then is reported.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ import numpy as np
 
 import weft as wf
 
-STEPS = 40
+STEPS = 60
+RANKS = 3
+LONGEST = 10.0  # seconds that ranks may take to end when one was killed
 SCRIPT = """
 import faulthandler, os, sys, time
 from pathlib import Path
@@ -92,7 +96,10 @@ def main() -> None:
         root = Path(folder)
         (root / "train.py").write_text(SCRIPT)
         expected, seconds = undisturbed(root, options)
-        found = [disturbed(root, i, seconds, rng, options) for i in range(options.runs)]
+        until = time.monotonic() + 60 * options.minutes
+        found: list[dict[str, Any]] = []
+        while len(found) < options.runs and time.monotonic() < until:
+            found.append(disturbed(root, len(found), seconds, rng, options))
     report(found, expected, options)
 
 
@@ -102,6 +109,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kills", type=int, default=1, help="ranks killed in a run, one by one")
+    parser.add_argument("--minutes", type=float, default=600.0, help="after which no run begins")
     parser.add_argument("--shrink", action="store_true")
     parser.add_argument("--stop", action="store_true")
     return parser.parse_args()
@@ -110,7 +118,7 @@ def arguments() -> argparse.Namespace:
 def command(folder: Path, options: argparse.Namespace) -> list[str]:
     """Return the command of a run."""
     how = ["--survive"] if options.shrink else ["--max-restarts", str(options.kills)]
-    launch = [sys.executable, "-m", "weft.cli", "launch", "-n", "3", "--threads", "1", *how]
+    launch = [sys.executable, "-m", "weft.cli", "launch", "-n", str(RANKS), "--threads", "1", *how]
     script = [str(folder.parent / "train.py"), str(folder), str(int(options.shrink)), str(STEPS)]
     return [*launch, "--logs", str(folder / "logs"), *script]
 
@@ -154,7 +162,9 @@ def disturbed(
         except subprocess.TimeoutExpired:
             process.kill()
             status = -1
-    if status:
+    late = [one["ended"] for one in kills if one["ended"] > LONGEST]
+    if status or late:
+        print(f"run {number}: status {status}, ranks ended {late} s after a kill")
         show(folder)
     text = (folder / "said").read_text()
     hits = [one for one in kills if one["killed"]]
@@ -179,15 +189,16 @@ def kill_one(
 ) -> dict[str, Any]:
     """Kill a rank of those that run, at a random moment; wait until its attempt has ended."""
     dead = seen if options.shrink else set()
-    rank = rng.choice([r for r in range(3) if number_in(folder / f"pid-{r}") not in dead])
+    rank = rng.choice([r for r in range(RANKS) if number_in(folder / f"pid-{r}") not in dead])
     pid = new_number(folder / f"pid-{rank}", seen)
     reached = number_in(folder / f"step-{rank}")
     late = reached + 1 >= STEPS or (rng.random() < 0.2 and not dead)
-    step = None if late else rng.randrange(reached + 1, STEPS)
+    near = min(STEPS, reached + 2 + 2 * STEPS // options.kills)
+    step = None if late else rng.randrange(reached + 1, near)
     if step is not None:
         wait_for(folder / f"step-{rank}", step)
     time.sleep(rng.uniform(0.0, seconds if step is None else 0.1))
-    pids = [n for r in range(3) if (n := number_in(folder / f"pid-{r}"))]
+    pids = [n for r in range(RANKS) if (n := number_in(folder / f"pid-{r}"))]
     killed = hit(pid, signal.SIGSTOP if options.stop else signal.SIGKILL)
     at = time.monotonic()
     seen |= {pid} if options.shrink else set(pids)

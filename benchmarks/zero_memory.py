@@ -18,9 +18,9 @@ With P bytes of parameters in U layers on N ranks:
     stage 3      4 P / N           a part of each
                  + 3 P / U         a layer's parameters, its gradient, and its sum on the way
 
-The formulas are those of eager steps. A captured step that communicates writes its states at its
-end, when it cannot fail any more: it has new parameters and slots beside the old ones till then,
-and gradients in its arena.
+A captured step gathers the parameters of the next layer while it computes one, and so has those of
+another layer: it is measured beside the same formulas. Weft keeps memory that was freed for what
+comes next, up to WEFT_POOL_MB (512 MB unless set): that would be counted, so here it is 0.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -65,8 +66,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--stages", type=int, nargs="+", default=STAGES)
     parser.add_argument("--modes", nargs="+", default=MODES)
-    parser.add_argument("--width", type=int, default=740)
-    parser.add_argument("--layers", type=int, default=24)
+    parser.add_argument("--width", type=int, default=1200)
+    parser.add_argument("--layers", type=int, default=32)
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--rank-of", type=int, default=None, help=argparse.SUPPRESS)
@@ -90,7 +91,14 @@ def started(ranks: int, stage: int, mode: str, options: argparse.Namespace) -> f
         command += ["--logs", folder, __file__, "--rank-of", str(ranks), "--stages", str(stage)]
         command += ["--modes", mode, "--width", str(options.width), "--layers"]
         command += [str(options.layers), "--rows", str(options.rows), "--steps", str(options.steps)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+        done = subprocess.run(
+            command,
+            env={"WEFT_POOL_MB": "0", **os.environ},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
     lines = [line for line in done.stdout.splitlines() if line.startswith("MEMORY ")]
     assert lines, done.stdout + done.stderr
     return float(json.loads(lines[-1].removeprefix("MEMORY ")))

@@ -50,10 +50,33 @@ def test_freed_pages_are_used_again():
     assert faults(WEFT_POOL_MB="0") > PAGES / 2
 
 
+RESIDENT = """
+    from pathlib import Path
+    import numpy as np
+    import weft as wf
+
+    wf.zeros((1 << 16,))
+    arrays = [np.ones(1 << 20, np.float32) for _ in range(20)]
+    arrays = arrays[-1:]  # the last one keeps the heap from shrinking
+    line = next(x for x in Path("/proc/self/status").read_text().splitlines() if "VmRSS" in x)
+    high = next(x for x in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in x)
+    print((int(high.split()[1]) - int(line.split()[1])) // 1024)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries are left alone")
+def test_freed_arrays_go_back_where_nothing_is_kept(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "FAULTS", RESIDENT)
+    assert faults(WEFT_POOL_MB="0") > 60  # of 76 MiB
+    assert faults() < 20
+
+
 @pytest.mark.parametrize("name", heap._SETTINGS_OF_USERS)
 def test_settings_of_the_user_stand(name, monkeypatch):
     monkeypatch.setenv(name, "1000000")
     assert not heap.keep_freed_memory()
+    monkeypatch.setenv("WEFT_POOL_MB", "0")
+    assert not heap.give_back_freed_memory()
 
 
 def test_nothing_is_kept_where_nothing_may_be(monkeypatch):

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import traceback
 from pathlib import Path
 
@@ -21,28 +22,46 @@ import weft as wf
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-SECONDS = int(os.environ.get("WEFT_TEST_SECONDS", "170"))
+SECONDS = int(os.environ.get("WEFT_TEST_SECONDS", "170"))  # without a sign of life
 
 
 def run_checks(program, ranks, *names, env=None):
     """Return what a program prints whose checks, all or those named, pass on so many processes."""
     pytest.importorskip("mpi4py")
     command = [*mpiexec(ranks), sys.executable, __file__, str(PROGRAMS / program), *names]
-    done = subprocess.run(
-        command,
-        env={**os.environ, **ENVIRONMENT, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    outcomes = [line for line in done.stdout.splitlines() if line.startswith("OUTCOME ")]
+    code, said = watched(command, {**os.environ, **ENVIRONMENT, **(env or {})})
+    outcomes = [line for line in said.splitlines() if line.startswith("OUTCOME ")]
     found = [json.loads(line.removeprefix("OUTCOME ")) for line in outcomes]
     failed = [f"{name} on rank {rank}:\n{text}" for rank, name, text in found if text]
     assert not failed, "\n".join(failed)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert sum(name == "all" for _, name, _ in found) == ranks, done.stdout + done.stderr
-    return done.stdout
+    assert code == 0, said
+    assert sum(name == "all" for _, name, _ in found) == ranks, said
+    return said
+
+
+def watched(command, env):
+    """Return the status of a command and what it said; end it if it says nothing for too long.
+
+    Checks say when they begin. How long all of them take is the machine's affair; that none of them
+    goes on is a mistake.
+    """
+    lines = []
+    with subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        reader = threading.Thread(target=lambda: lines.extend(process.stdout), daemon=True)
+        reader.start()
+        known = -1
+        while known != len(lines) and reader.is_alive():
+            known = len(lines)
+            reader.join(SECONDS)
+        silent = reader.is_alive()
+        if silent:
+            process.kill()
+            reader.join(SECONDS)
+    said = "".join(lines)
+    assert not silent, f"nothing was said for {SECONDS} s:\n{said}"
+    return process.returncode, said
 
 
 def mpiexec(ranks):
@@ -71,6 +90,9 @@ def main(path, *names):
     spec.loader.exec_module(program)
     checks = [name for name in vars(program) if name.startswith("check_")]
     for name in names or checks:
+        if wf.distributed.rank() == 0:
+            sys.stdout.write(f"BEGINS {name}\n")
+            sys.stdout.flush()
         wf.manual_seed(0)
         try:
             getattr(program, name)()

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import weft as wf
 from weft import distributed as dist
 from weft.distributed.exchanges import Exchanges, ExchangeSignature
-from weft.distributed.programs import BITS, agree, checksum, difference, packed
+from weft.distributed.programs import (
+    BITS,
+    OF_NUMBERS,
+    RunningProgram,
+    agree,
+    checksum,
+    difference,
+    packed,
+)
 from weft.distributed.transport import AloneTransport
 from weft.graph.outline import OutlineLine
+from weft.graph.run import Program
 
 
 class NumberedProgram:
@@ -20,12 +30,42 @@ class NumberedProgram:
 def test_one_number_of_an_exchange_and_its_program():
     one, other = checksum("a"), checksum("b")
     seven, eight = NumberedProgram(7), NumberedProgram(8)
-    assert agree([packed(one, seven), packed(one, seven)]) == (True, True)
-    assert agree([packed(one, seven), packed(other, seven)]) == (False, True)
-    assert agree([packed(one, seven), packed(one, eight)]) == (True, False)
-    assert agree([packed(one, seven), packed(one, None)]) == (True, True)  # eager beside compiled
+    assert agree([packed(one, seven), packed(one, seven)]) == (True, True, True)
+    assert agree([packed(one, seven), packed(other, seven)]) == (False, True, True)
+    assert agree([packed(one, seven), packed(one, eight)]) == (True, True, False)
+    more = NumberedProgram(7 + (1 << OF_NUMBERS))
+    assert agree([packed(one, seven), packed(one, more)]) == (True, False, False)
+    assert all(agree([packed(one, seven), packed(one, None)]))  # eager beside compiled
     assert packed(one, None) < 2**63
     assert packed(one, seven) & ((1 << BITS) - 1) == 7
+
+
+class NumbersBeside(AloneTransport):
+    """One process beside another that computes with other numbers."""
+
+    def agree(self, number):
+        return [number, number ^ 1]
+
+    def objects(self, item):
+        sizes, numbers = item
+        return [item, (sizes + self.longer, [OutlineLine("mul(..., 3.0)", "b.py:2"), *numbers[1:]])]
+
+
+@pytest.mark.parametrize("longer", [0, 1])
+def test_other_numbers_in_the_same_program_are_told_once(longer, recwarn):
+    with wf.Graph() as graph:
+        x = wf.placeholder((2,), wf.float32)
+        y = x * 2.0
+    program = RunningProgram(Program(graph, [y.value], [x.value]))
+    exchanges = Exchanges(NumbersBeside())
+    exchanges.transport.longer = longer  # then numbers may follow from sizes
+    for _ in range(2):
+        exchanges.exchange(np.ones(1), ExchangeSignature("sum", (1,), "float64"), program)
+    said = [str(one.message) for one in recwarn]
+    assert len(said) == 1 - longer
+    if said:
+        assert "different numbers: rank 0: mul(..., 2.0)" in said[0]
+        assert "rank 1: mul(..., 3.0), b.py:2" in said[0]
 
 
 def test_where_programs_part_is_said_with_the_users_line():
@@ -44,7 +84,7 @@ class Beside(AloneTransport):
     numbers = None
 
     def agree(self, number):
-        self.numbers = [number, number ^ 1]
+        self.numbers = [number, number ^ (1 << OF_NUMBERS)]
         return self.numbers
 
     def objects(self, item):

@@ -35,6 +35,90 @@ def test_alone_gradients_are_the_same(stage):
     np.testing.assert_allclose(model[0].shard.grad.numpy(), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("stage", [1, 3])
+def test_a_captured_step_has_everything_once(stage):
+    count = 12  # equal layers, which are not rolled into a loop over a copy of all of them
+    model = wf.nn.Sequential(*[wf.nn.Linear(32, 32) for _ in range(count)])
+    dist.shard_parameters(model, stage=stage)
+    optimizer = wf.optim.Adam(model.parameters())
+
+    @wf.jit(strict=True)
+    def step(x):
+        optimizer.zero_grad()
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    x = wf.ones(2, 32)
+    step(x)
+    memory = step.code_of((x,))[0].plan.memory
+    assert len(memory.shared) == 3 * count  # parameters and slots are written in place
+    assert all(view.buffer.nbytes <= 8 for _, view in memory.copied)
+    layer = 33 * 32 * 4
+    assert sum(b.nbytes for b in memory.fresh) <= count * layer + 64  # gradients alone leave it
+    assert memory.arena_bytes <= (4 if stage == 3 else count + 4) * layer
+
+
+def test_old_gradients_make_room_for_new_ones():
+    layer = wf.nn.Linear(3, 1)
+    handle = dist.parallel(layer)
+    fails = [False]
+    seen = []
+
+    @wf.jit
+    def step(x):
+        layer.zero_grad()
+        loss = layer(x).sum()
+        loss.backward()
+        return loss.detach()
+
+    @wf.jit
+    def adds(x):
+        layer(x).sum().backward()
+
+    begin = handle.group.exchanges.start
+
+    def noted(*given):
+        seen.append(layer.weight.grad)
+        if fails[0]:
+            raise dist.DistributedError("rank 1 is lost")
+        return begin(*given)
+
+    handle.group.exchanges.start = noted
+    try:
+        for _ in range(3):
+            step(wf.ones(2, 3))
+        assert seen[-1] is None
+        np.testing.assert_array_equal(layer.weight.grad.numpy(), [[2, 2, 2]])
+        for _ in range(2):  # what is added to is kept
+            adds(wf.ones(2, 3))
+        assert seen[-1] is not None
+        np.testing.assert_array_equal(layer.weight.grad.numpy(), [[6, 6, 6]])
+        fails[0] = True
+        before = layer.weight.numpy().copy()
+        with pytest.raises(dist.DistributedError, match="rank 1 is lost"):
+            step(wf.ones(2, 3))
+        assert layer.weight.grad is None
+        np.testing.assert_array_equal(layer.weight.numpy(), before)
+    finally:
+        handle.group.exchanges.start = begin
+        handle.close()
+
+
+def test_clipping_names_the_group():
+    model = wf.nn.Sequential(wf.nn.Linear(2, 1))
+    dist.shard_parameters(model)
+    model(wf.ones(1, 2)).sum().backward()
+    norm = dist.clip_grad_norm_(model.parameters(), 1.0, group=dist.world())
+    np.testing.assert_allclose(norm.numpy(), np.sqrt(3), rtol=1e-6)
+    other = dist.new_group([0])
+    with pytest.raises(ValueError, match=r"spread over <group 0 of ranks \(0,\)>, not over <group"):
+        dist.clip_grad_norm_(model.parameters(), 1.0, group=other)
+    with pytest.raises(TypeError, match=r"group must be a process group. Received: 3"):
+        dist.clip_grad_norm_(model.parameters(), 1.0, group=3)
+
+
 def test_what_is_one_unit():
     model = wf.nn.Sequential(
         wf.nn.Linear(2, 2), wf.nn.Sequential(wf.nn.Linear(2, 2), wf.nn.BatchNorm1d(2))

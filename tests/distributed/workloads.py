@@ -128,6 +128,7 @@ def train(
             look(model, optimizer)
         if handle is not None:
             handle.close()
+            print(f"trained {name}, {mode}", flush=True)  # a sign of life
         return losses
     finally:
         wf.set_default_dtype(before)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 import weft as wf
@@ -93,3 +95,67 @@ def test_products_that_are_needed_whole_stay_whole():
     graph = overlap_exchanges(built(step, (4, 3), (3, 5)))
     verify(graph)
     assert names(graph).count("matmul") == 1
+
+
+def halves(graph):
+    """Return what begins (>) and ends (<) in which order, and products, by numbers."""
+    known, found = {}, []
+    for node in graph.nodes:
+        if node.op is START:
+            known[node.outputs[1]] = len(known)
+            found.append(f">{len(known) - 1}")
+        elif node.op is WAIT:
+            found.append(f"<{known[node.inputs[0]]}")
+        elif node.op.name == "matmul":
+            found.append("@")
+    return " ".join(found)
+
+
+def test_what_is_there_from_the_start_is_gathered_one_ahead():
+    def layers(x, *parts):
+        for part in parts:
+            x = x @ dist.all_gather(part)
+        return (x,)
+
+    graph = overlap_exchanges(built(layers, (3, 3), (3, 3), (3, 3), (3, 3)))
+    verify(graph)
+    assert halves(graph) == ">0 <0 >1 @ <1 >2 @ <2 @"
+
+
+def test_what_is_computed_is_gathered_as_soon_as_it_is_there():
+    def step(x, y):
+        return dist.all_gather(x @ y), dist.all_gather(y @ x), x @ x
+
+    graph = overlap_exchanges(built(step, (3, 3), (3, 3)))
+    verify(graph)
+    assert halves(graph) == "@ >0 @ >1 @ <0 <1"
+
+
+def test_two_scattered_sums_are_on_their_way():
+    def step(x, y):
+        return [dist.reduce_scatter(x @ y * float(i)) for i in range(1, 5)]
+
+    graph = overlap_exchanges(built(step, (3, 3), (3, 3)))
+    verify(graph)
+    assert halves(graph).replace("@ ", "") == ">0 >1 <0 >2 <1 >3 <2 <3"
+
+
+def test_exchanges_are_linked_in_the_order_in_which_they_begin():
+    def step(x, y):
+        return dist.all_reduce(x @ y), dist.all_gather(x), dist.all_reduce(y)
+
+    graph = overlap_exchanges(built(step, (3, 3), (3, 3)))
+    starts = [node for node in graph.nodes if node.op is START]
+    assert [b.inputs[0] is a.outputs[0] for a, b in pairwise(starts)] == [True, True]
+
+
+def test_states_are_computed_when_no_exchange_is_left():
+    def step(x, y):
+        first, second = dist.all_reduce(x), dist.all_reduce(y)
+        return first + 1.0, wf.exp(first), wf.sin(second)
+
+    graph = overlap_exchanges(built(step, (3,), (3,)), committed=2)
+    verify(graph)
+    order = names(graph)
+    last = len(order) - order[::-1].index("exchange_wait")
+    assert order.index("add") < last <= min(order.index("exp"), order.index("sin"))

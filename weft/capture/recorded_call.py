@@ -384,7 +384,8 @@ def _may_raise(node: Node) -> bool:
         return False
     given = [x for x in node.inputs if x is not None and x.node.op is not CONSTANT]
     indexed = any(x.dtype.kind in "iu" and x.dtype.itemsize < 16 for x in given[1:])
-    return indexed or node.op.__module__.startswith("weft.ops.linalg.")
+    is_product = node.op.product_rule is not None  # which multiplies whatever there is
+    return indexed or (node.op.__module__.startswith("weft.ops.linalg.") and not is_product)
 
 
 def _is_made(thing: Any) -> bool:

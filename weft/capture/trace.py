@@ -17,7 +17,7 @@ from ..graph.call import ProgramCall
 from ..graph.size_patterns import Shapes
 from .evaluation import Array
 from .held import with_tensor_tests
-from .outside import Leaves, TensorArgument
+from .outside import GradWrite, KeptGrad, Leaves, Outside, TensorArgument
 from .recorded_call import EscapedLeaf, RecordedCall
 from .written_guards import tests_of, write_holds
 from .written_run import WrittenRun, write_run
@@ -52,6 +52,7 @@ class Trace:
         self.split_run = recording.split_run()
         self.program = recording.program(None if self.split_run is None else self.split_run.fed)
         self.call = ProgramCall(self.program, recording.name)
+        self._replaced = self._replaced_grads()
         self.places = recording.places
         self.decisions = recording.decisions
         self.counter = [0]  # a list of one, which written runs count without holding the trace
@@ -144,6 +145,19 @@ class Trace:
             self.effects.apply(self.resolving(found, leaves), made)
         return result
 
+    def _replaced_grads(self) -> list[Outside]:
+        """Return the tensors whose gradients make room for new ones when a run begins.
+
+        Those of a step with other processes that sets them without having read them, as behind
+        `zero_grad`: kept until its end they would be there twice, where memory is what sharding
+        them is for. If such a step fails they are None.
+        """
+        if self.looks or not any(node.op.communicates for node in self.program.order):
+            return []
+        read = {get.owner.key for get in self.feeds if isinstance(get, KeptGrad)}
+        owners = (write.owner for write in self.writes if isinstance(write, GradWrite))
+        return [owner for owner in owners if owner.key not in read]
+
     def fetch(self, leaves: Leaves) -> Any:
         """Run the program, which writes states; return its fetches, or MISSED."""
         feeds: Any = [get(leaves) for get in self.feeds]
@@ -151,6 +165,8 @@ class Trace:
             feeds = self.split_run(feeds, self.decisions.hold)
             if feeds is None:
                 return MISSED
+        for owner in self._replaced:
+            owner(leaves)._keep_grad(None)
         fetched = self.call.run_unchecked(feeds)
         return self._run_checked(feeds) if fetched is None else fetched
 

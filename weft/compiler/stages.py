@@ -4,9 +4,10 @@ program       what a session would run, for given fetches and feeds
 specialise    unknown sizes become numbers, or words that every run is told
 expand        for devices, operators in those that they have kernels for
 ON_GRAPHS     fold, share, simplify, stabilise, take reductions apart, split scans, multiply tables
+overlap       exchanges with other processes begin early and end late
 lower         kernels over buffers
-ON_PROGRAMS   what products compute, memory to pack into, fetches, rows of states, memory, threads,
-              branches
+ON_PROGRAMS   what products compute, memory to pack into, fetches, rows of states, what is kept,
+              memory, threads, branches
 code          text, object code, an executable: the back end's
 """
 
@@ -48,6 +49,7 @@ from ..plan.device import Device
 from ..plan.fetching import with_own_memory
 from ..plan.memory import with_memory
 from ..plan.products import with_prologues, with_scratch
+from ..plan.repetition import with_repetition
 from ..plan.row_commits import with_rows_last
 from ..plan.run_plan import Planned
 from ..plan.threads import with_schedule
@@ -80,13 +82,13 @@ ON_GRAPHS: dict[str, Callable[[Graph], Graph]] = {
     "stable forms, reductions in parts": _then_canonical(in_stable_forms, split_reductions),
     "scans in parts": _then_canonical(split_scans),
     "tables multiplied rather than their rows": _then_canonical(multiply_tables),
-    "exchanges begun early": overlap_exchanges,
 }
 ON_PROGRAMS: dict[str, Callable[[KernelProgram, Device], KernelProgram]] = {
     "operands computed by products": with_prologues,
     "memory that products pack into": with_scratch,
     "memory of fetches": lambda program, device: with_own_memory(program, parts=device.own_memory),
     "rows of states written last": lambda program, device: with_rows_last(program),
+    "what is kept to be repeated": lambda program, device: with_repetition(program),
     "memory": lambda program, device: with_memory(program),
     "threads": with_schedule,
     "branches at the same time": with_branches,
@@ -113,7 +115,8 @@ def plan_static(program: Program, static: Graph, device: Device | None = None) -
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
     device = backend_named(CPU).describe() if device is None else device
-    graph = optimize_static(expand(static) if device.own_memory else static)
+    expanded = expand(static) if device.own_memory else static
+    graph = optimize_static(expanded, committed=len(states))
     flag = graph.outputs[fetches : fetches + program.trapped]
     made, sources = lower(graph, states, flag)
     made = replace(made, donated=program.donated)
@@ -136,11 +139,14 @@ def specialized(program: Program, shapes: Mapping[Value, Shape]) -> Graph | None
     return with_trap(static, len(program.fetches), [state for state, _ in program.commits])
 
 
-def optimize_static(graph: Graph) -> Graph:
-    """Return a graph whose sizes are known in the form that lowering starts from."""
+def optimize_static(graph: Graph, committed: int = 0) -> Graph:
+    """Return a graph whose sizes are known in the form that lowering starts from.
+
+    The last outputs, so many as are `committed`, are new values of states.
+    """
     for stage in ON_GRAPHS.values():
         graph = stage(graph)
-    return graph
+    return overlap_exchanges(graph, committed)
 
 
 def compile_for_sizes(

@@ -76,12 +76,14 @@ class EffectLog:
     """What the attempts of one call have shown.
 
     running   the program and what it is fed, for those who look further
+    is_last   whether no attempt can follow: what this one was given is not kept any more
     """
 
-    __slots__ = ("_given", "_position", "_shown", "running")
+    __slots__ = ("_given", "_position", "_shown", "is_last", "running")
 
     def __init__(self, running: Any = None) -> None:
         self.running = running
+        self.is_last = False
         self._given: dict[Any, Any] = {}
         self._position = self._shown = 0
 
@@ -103,15 +105,24 @@ class EffectLog:
 
     def once(self, act: Callable[[], Any]) -> Any:
         """Count an effect that gives something; an attempt that repeats it is given the same."""
-        if self.is_new():
-            self._given[self._position] = act()
-        return self._given[self._position]
+        if not self.is_new():
+            return self._given[self._position]
+        return self._noted(self._position, act())
 
     def kept(self, key: Any, act: Callable[[], Any]) -> Any:
         """Return what belongs to a key, which something gives once."""
-        if ("kept", key) not in self._given:
-            self._given["kept", key] = act()
-        return self._given["kept", key]
+        known = ("kept", key)
+        return self._given[known] if known in self._given else self._noted(known, act())
+
+    def forget(self) -> None:
+        """Keep nothing any more: no attempt follows this one."""
+        self.is_last = True
+        self._given.clear()
+
+    def _noted(self, key: Any, given: Any) -> Any:
+        if not self.is_last:
+            self._given[key] = given
+        return given
 
 
 class _Muted(EffectLog):
@@ -149,7 +160,12 @@ def muted() -> Any:
     return logging_to(_Muted())
 
 
-def communicated(act: Callable[[], Any]) -> Any:
-    """Return what processes do together: once in a call, however often that repeats its program."""
+def communicated(act: Callable[[], Any], *, kept: bool = True) -> Any:
+    """Return what processes do together: once in a call, however often that repeats its program.
+
+    kept   whether an attempt may follow that repeats it
+    """
     log = _log.get()
+    if log is not None and not kept:
+        log.forget()
     return act() if log is None else log.once(act)

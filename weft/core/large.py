@@ -16,7 +16,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from .config import config
-from .heap import keep_freed_memory
+from .heap import give_back_freed_memory, keep_freed_memory
 from .imports import Injected, injected
 from .locks import fork_safe_lock
 
@@ -73,8 +73,8 @@ class Door:
         """Open the door, once for all: it is open when all that waited for it is done."""
         kernels = large_kernels.get()  # which may be an import, and so comes before the lock
         with _opening:
-            if not self.open:
-                keep_freed_memory()
+            if not self.open and not keep_freed_memory():
+                give_back_freed_memory()
             while self.waiting:
                 kernels.install_chooser(*self.waiting[-1])
                 self.waiting.pop()

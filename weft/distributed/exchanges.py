@@ -8,6 +8,7 @@ is begun with `start` has an array of its own until `wait` hands out the result.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable
 from itertools import count
@@ -18,8 +19,10 @@ import numpy as np
 from ..ops.collective.exchange import COMPUTED, POINTS
 from .errors import MismatchError
 from .launcher.heartbeat import pulse
-from .programs import RunningProgram, agree, checksum, difference, packed
+from .programs import RunningProgram, agree, checksum, difference, differing_numbers, packed
 from .transport import Array, Transport
+
+IN_PLACE = (*COMPUTED, "mean", "total", "receive")  # what takes the place of an operand
 
 
 class ExchangeSignature(NamedTuple):
@@ -101,6 +104,7 @@ class Exchanges:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._busy = self._ends = False
+        self._told: set[tuple[int, ...]] = set()  # different numbers in programs that were named
 
     # -- in order ------------------------------------------------------------------------------
 
@@ -156,7 +160,8 @@ class Exchanges:
 
         program   which it belongs to, where that is known
         """
-        own = np.array(array, order="C")
+        changes = signature.how in IN_PLACE
+        own = np.array(array, order="C") if changes else np.ascontiguousarray(array)
         found: Array = self.run(lambda: self._exchanged(own, signature, program))
         return found
 
@@ -187,17 +192,34 @@ class Exchanges:
 
     def _compare(self, text: str, program: RunningProgram | None = None) -> None:
         numbers = self.transport.agree(packed(checksum(text), program))
-        same_exchange, same_program = agree(numbers)
-        if same_exchange and same_program:
+        same = agree(numbers)
+        if same.exchange and same.program:
+            if not same.numbers:
+                self._compare_numbers(tuple(numbers), program)
             return
         said = []
-        if not same_exchange:
+        if not same.exchange:
             texts = self.transport.objects(text)
             said = [f"rank {i}: {text}" for i, text in enumerate(texts)]
-        if not same_program:
+        if not same.program:
             said.append(difference(self.transport.objects(program and program.lines)))
-        what = "do the same" if not same_exchange else "run the same program"
+        what = "do the same" if not same.exchange else "run the same program"
         raise MismatchError(f"the processes do not {what}: {'; '.join(said)}")
+
+    def _compare_numbers(self, seen: tuple[int, ...], program: RunningProgram | None) -> None:
+        """Warn, once, if programs that are alike compute with different real numbers."""
+        if seen in self._told:  # on all processes: they have seen the same
+            return
+        self._told.add(seen)
+        mine = None if program is None else (program.sizes, program.numbers)
+        said = differing_numbers(self.transport.objects(mine))
+        if said is not None:
+            warnings.warn(
+                f"the processes compute with different numbers: {said}; the results are those of "
+                "each with its own, which is right only if it is meant",
+                RuntimeWarning,
+                stacklevel=1,
+            )
 
 
 def take(ticket: int) -> PendingExchange:
@@ -254,6 +276,13 @@ class Ways:
     def scatter(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
         """Return a part of the sum."""
         return transport.scatter_sum(_parted(own, at.axis, transport.size))
+
+    @staticmethod
+    def mean_part(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return a part of the mean."""
+        total = Ways.scatter(transport, own, at)
+        total /= transport.size
+        return total
 
     @staticmethod
     def all_to_all(transport: Transport, own: Array, at: ExchangeSignature) -> Array:

@@ -14,6 +14,7 @@ from .errors import DistributedError
 from .launcher.heartbeat import pulse
 from .transport import Array, tree_sum
 
+_PIECE = 2**20  # bytes of a process that are scattered at once
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -101,11 +102,19 @@ class MPITransport:
         return result.astype(array.dtype, copy=False)
 
     def scatter_sum(self, array: Array) -> Array:
-        """Return row `rank` of the sum of all arrays, each with a row for every process."""
+        """Return row `rank` of the sum of all arrays, each with a row for every process.
+
+        MPI adds up in memory of its own, which may be twice that of its operand: so it is given
+        large arrays piece by piece.
+        """
         given = _computed_in(array)
-        result = np.empty(given.shape[1:], given.dtype)
-        self.comm.Reduce_scatter_block(given, result, self.library.SUM)
-        return result.astype(array.dtype, copy=False)
+        rows = given.reshape(self.size, -1)
+        total = np.empty(rows.shape[1], given.dtype)
+        step = max(1, _PIECE // self.size // given.itemsize)
+        for start in range(0, max(1, total.size), step):
+            piece = np.ascontiguousarray(rows[:, start : start + step])
+            self.comm.Reduce_scatter_block(piece, total[start : start + step], self.library.SUM)
+        return total.reshape(given.shape[1:]).astype(array.dtype, copy=False)
 
     # -- moving --------------------------------------------------------------------------------
 

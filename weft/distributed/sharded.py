@@ -18,7 +18,7 @@ from ..autodiff.checkpointing import checkpoint
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.modes import no_grad
 from ..core.op import F
-from ..core.shape import Shape, size_of
+from ..core.shape import size_of
 from ..core.tensor import Tensor, wrap
 from ..nn import Module, ModuleDict, ModuleList, Parameter, Sequential, functional_call
 from ..ops.collective.exchange import exchanged
@@ -98,14 +98,12 @@ class ShardedUnit(Module):
         group = group_numbered(self._group)
         note = f"parameters of {type(self.module).__name__}"
         flat = exchanged(shard, "collect", group.number, group.size, note=note)
-        return {name: F.reshape(flat[a:b], shape) for name, shape, a, b in self._places()}
-
-    def _places(self) -> Iterator[tuple[str, Shape, int, int]]:
-        start = 0
-        for name, shape in self._layout:
-            stop = start + size_of(shape)
-            yield name, shape, start, stop
-            start = stop
+        # Split, not sliced: the gradient of all parts is joined once, not added up.
+        sizes = [int(size_of(shape)) for _, shape in self._layout]
+        filling = flat.shape[0] - sum(sizes)
+        parts = F.split(flat, (*sizes, filling) if filling else tuple(sizes))
+        pairs = zip(self._layout, parts, strict=False)
+        return {name: F.reshape(part, shape) for (name, shape), part in pairs}
 
     def full_parameters(self) -> dict[str, Tensor]:
         """Return the parameters of all processes together, by their names in the module."""
@@ -223,10 +221,19 @@ def load_full_state_dict(model: Module, state: Mapping[str, Any]) -> None:
     model.load_state_dict(rest)
 
 
-def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> Tensor:
-    """Scale gradients so that their joint 2-norm is at most `max_norm`; return the norm before.
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    *,
+    group: ProcessGroup | None = None,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scale gradients so that their joint norm is at most `max_norm`; return the norm before.
 
     `wf.optim.clip_grad_norm_` does the same, where some parameters are parts of processes too.
+
+    group   the processes that have the parts; those that they were spread over by default
 
     >>> import weft as wf
     >>> w = wf.tensor([0.0, 0.0], requires_grad=True)
@@ -234,7 +241,24 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float) -> T
     >>> wf.distributed.clip_grad_norm_([w], 1.0)
     tensor(5.)
     """
-    return clip_grads(parameters, max_norm)
+    given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    if group is not None:
+        _check_group(given, group)
+    return clip_grads(given, max_norm, norm_type, error_if_nonfinite=error_if_nonfinite)
+
+
+def _check_group(parameters: Iterable[Tensor], group: ProcessGroup) -> None:
+    """Raise if parts belong to other processes than is said: norms of all parts would be wrong."""
+    if not isinstance(group, ProcessGroup):
+        raise ArgumentTypeError(
+            f"clip_grad_norm_: group must be a process group. Received: {group!r:.60}"
+        )
+    numbers = {p.__dict__["_group"] for p in parameters if is_shard(p)}
+    for other in (group_numbered(number) for number in numbers - {group.number}):
+        raise ArgumentError(
+            f"clip_grad_norm_: parameters are spread over {other}, not over {group}; leave group "
+            "out, or clip what each group has by itself"
+        )
 
 
 def memory_of(parameters: Iterable[Tensor], optimizer: Any = None) -> dict[str, int]:

@@ -149,6 +149,8 @@ class ProgramCall:
             except ERRORS as error:
                 if is_from_signal(error) or (self.own_memory and _is_devices(error)):
                     raise
+                if _is_last_attempt():
+                    raise
                 failure = error
         if self.own_memory:
             self._tell_host(asked=not compiled or failure is not None)
@@ -188,7 +190,7 @@ class ProgramCall:
                 self._trapped.remember(executable)
                 return fetched[: len(self.program.fetches)]
             except ERRORS as error:
-                if is_from_signal(error):
+                if is_from_signal(error) or _is_last_attempt():
                     raise
         self._begin()
         results = search_nan(self.program, arrays, self._told([array.shape for array in arrays]))
@@ -292,6 +294,15 @@ class ProgramCall:
 def _checked_device(name: str) -> str:
     """Return the name of a device; raise unless Weft runs on it, or chooses among several."""
     return name if name == SEVERAL else str(device(name))
+
+
+def _is_last_attempt() -> bool:
+    """Tell whether what a program exchanged is not there any more, so that it cannot be repeated.
+
+    Then nothing but an exchange can have failed, and would again.
+    """
+    log = current_log()
+    return log is not None and log.is_last
 
 
 def _is_devices(error: Exception) -> bool:

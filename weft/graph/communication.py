@@ -2,6 +2,9 @@
 
 The first begins it, on a copy of its operand, and gives the next link and a ticket; the second
 gives the result for the ticket, when it is there. Between them machine code runs.
+
+Both know whether what is exchanged is kept for a repetition of the program: not where nothing but
+an exchange can fail any more (plan/repetition.py), which fails again if it is repeated.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ class ExchangeStart(NodeOp):
     communicates = True
 
     def __init__(self) -> None:
-        attrs = ("how", "group", "size", "axis", "place", "note")
+        attrs = ("how", "group", "size", "axis", "place", "note", "kept")
         super().__init__("exchange_start", ("link", "x"), attrs)
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
@@ -40,7 +43,8 @@ class ExchangeStart(NodeOp):
 
     def kernel(self, link: Array, x: Array, *attrs: Any) -> tuple[Array, Array]:
         """Begin it; return the next link and the ticket."""
-        begun = communicated(lambda: _start(x, *attrs))
+        *how, kept = attrs
+        begun = communicated(lambda: _start(x, *how), kept=kept)
         return link + 1, np.array(begun.ticket, np.int64)
 
 
@@ -51,16 +55,18 @@ class ExchangeWait(NodeOp):
     communicates = True
 
     def __init__(self) -> None:
-        super().__init__("exchange_wait", ("ticket",), ("shape", "dtype"))
+        super().__init__("exchange_wait", ("ticket",), ("shape", "dtype", "kept"))
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Return the type of the result."""
-        shape, dtype = attrs
+        shape, dtype, _ = attrs
         return TensorType(shape, np.dtype(dtype))
 
-    def kernel(self, ticket: Array, shape: Any, dtype: Any) -> Array:
+    def kernel(self, ticket: Array, shape: Any, dtype: Any, kept: bool) -> Array:
         """Return the result, when it is there; an attempt that repeats this is given the same."""
         number, log = int(ticket), current_log()
+        if log is not None and not kept:
+            log.forget()
         begun = _take(number) if log is None else log.kept(number, lambda: _take(number))
         found: Array = begun.wait()
         return found

@@ -2,7 +2,8 @@
 
 Processes that train together compare outlines, so what may well differ from one to the next is left
 out: sizes (of rows, of sentences), numbers (a rank's place), values of constants, and operations
-with a constant that change no type (`x + rank` is `x` on rank 0).
+with a constant that change no type (`x + rank` is `x` on rank 0). Which real numbers a program
+computes with is told apart from that, for those who ask whether such a difference is meant.
 """
 
 from __future__ import annotations
@@ -25,6 +26,25 @@ class OutlineLine(NamedTuple):
 def outline(program: Program) -> list[OutlineLine]:
     """Return a line for each operation of a program, in the order in which they run."""
     return list(_lines(program.order, program.resolved))
+
+
+def real_numbers(program: Program) -> list[OutlineLine]:
+    """Return a line for each operation with the real numbers that the program gives to it."""
+    found = []
+    for node in program.order:
+        given = [program.resolved(x).node for x in node.inputs if x is not None]
+        arrays = [x.attrs[0].array for x in given if x.op is CONSTANT]
+        numbers = [float(a) for a in arrays if not a.ndim and a.dtype.kind == "f"]
+        numbers += [item for item in attr_items(node.attrs) if isinstance(item, float)]
+        if numbers:
+            shown = ", ".join(map(repr, numbers))
+            found.append(OutlineLine(f"{node.op.name}(..., {shown})", node.where or ""))
+    return found
+
+
+def sizes_of(program: Program) -> str:
+    """Return the shapes of all that a program computes, as a text."""
+    return " ".join(str(value.shape) for node in program.order for value in node.outputs)
 
 
 def _lines(nodes: Iterable[Node], resolved: Callable[[Value], Value]) -> Iterator[OutlineLine]:

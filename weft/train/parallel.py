@@ -113,6 +113,11 @@ class OwnPace:
         """Tell whether this process is the first that takes steps: it shows and writes things."""
         return process_place()[0] == self.servers
 
+    def fetch_state(self) -> None:
+        """Let the optimizer have what parameter servers keep of its state, if there are any."""
+        if isinstance(self._made, AsyncOptimizer):
+            self._made.fetch_state()
+
     def finish(self) -> None:
         """End: a server serves until all others have; then all have the same parameters."""
         self.steps.finish()

@@ -337,6 +337,8 @@ class Updater:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the model, the optimizer and the exact position in the data."""
+        if self.own_pace is not None:
+            self.own_pace.fetch_state()
         state: dict[str, Any] = {
             "iteration": self.iteration,
             "previous_position": str(self.previous_position),

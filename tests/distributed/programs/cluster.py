@@ -290,6 +290,36 @@ def check_trainers_at_their_own_pace():
         assert updater.iteration == (0 if updater.serves else 6 * len(updater.loader))
 
 
+def check_resumed_servers_have_their_slots():
+    """Stop one worker in the middle: its servers go on with the moments that Adam had."""
+
+    def trainer(folder, epochs):
+        wf.manual_seed(0)
+        x, _, y = data()
+        model = wf.nn.Sequential(wf.nn.Linear(8, 16), wf.nn.ReLU(), wf.nn.Linear(16, 3))
+        loader = wf.data.DataLoader(wf.data.TensorDataset(x, y), 60, seed=1)
+        optimizer = wf.optim.Adam(model.parameters(), lr=0.02)
+        parallel = {"mode": "async", "staleness": 0, "servers": dist.size() - 1}
+        updater = wf.train.Updater(model, optimizer, CROSS, loader, parallel=parallel)
+        made = wf.train.Trainer(updater, stop=(epochs, "epoch"), out=FOLDER / folder)
+        made.extend(wf.train.Checkpoint())
+        return made
+
+    found = []
+    for folder, pieces in (("served", (3,)), ("served pieces", (1, 3))):
+        for epochs in pieces:
+            made = trainer(folder, epochs)
+            made.run(resume="auto")
+            dist.barrier()
+        found.append([p.numpy() for p in made.model.parameters()])
+    for whole, resumed in zip(*found, strict=True):
+        np.testing.assert_array_equal(resumed, whole)
+    kept = made.updater.optimizer.state_dict()
+    if made.updater.writes:
+        assert len(kept["state"]) == 4
+        assert kept["t"] == 15
+
+
 def check_spread_trainers_go_on_at_their_checkpoint():
     """Save in the middle, with parts of parameters, and continue in another trainer."""
 

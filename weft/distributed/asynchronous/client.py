@@ -12,7 +12,7 @@ from ...core.row_sparse import RowSparse
 from ...core.tensor import Tensor
 from ..errors import DistributedError
 from ..launcher.heartbeat import pulse
-from .layout import ABSENT, DENSE, WORDS, Key, ServerLayout, WindowRegion
+from .layout import ABSENT, DENSE, STATE, WORDS, Key, ServerLayout, WindowRegion
 from .windows import Array, SharedWindow
 
 _FIRST, _LONGEST = 0.00005, 0.002  # seconds between looks at a server
@@ -26,7 +26,7 @@ class ServerConnection:
         self.rank = rank
         self._layout = layout
         self._worker = worker
-        self._steps = 0
+        self._steps = self._wanted = 0
         self._seen = -1  # the version that was fetched last
         self.version = 0
 
@@ -55,13 +55,20 @@ class ServerConnection:
         self._window.put(self.rank, start, np.array(rates, np.float64))
         self._tell("pushed", self._steps)
 
+    def optimizer_state(self) -> Any:
+        """Return what the server's optimizer keeps of its parameters."""
+        self._wanted += 1
+        self._tell("wanted", self._wanted)
+        with pulse.waiting(f"the optimizer's state of server {self.rank}"):
+            self._wait(self._place("given"), self._wanted)  # which tells if the server is lost
+            return self._window.comm.recv(source=self.rank, tag=STATE)
+
     def end(self) -> None:
         """Say that this worker takes no more steps."""
         self._tell("ended", 1)
 
-    def finish(self, params: Sequence[Tensor]) -> None:
-        """Wait until all workers have ended, and fetch the last values."""
-        self.read_last(params)
+    def leave(self) -> None:
+        """Say that this worker has read all that it needs."""
         self._tell("gone", 1)
 
     def read_last(self, params: Sequence[Tensor]) -> None:

@@ -23,18 +23,21 @@ import numpy as np
 
 from ...core.errors import ArgumentError
 
-# Words of a worker: it writes the first five, the server the rest.
+# Words of a worker: it writes the first six, the server the rest.
 WORDS: Final = (
     "asked",
     "fetched",
     "pushed",
     "ended",
     "gone",
+    "wanted",
     "granted",
     "version",
     "done",
+    "given",
 )
 ABSENT, DENSE = -2, -1  # forms of a gradient; else the number of its rows
+STATE: Final = 21  # tag of messages with what an optimizer keeps
 _ALIGNED: Final = 64
 
 

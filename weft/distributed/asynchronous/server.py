@@ -11,7 +11,7 @@ import numpy as np
 from ...core.row_sparse import RowSparse
 from ...core.tensor import Tensor, wrap
 from .admission import Admission
-from .layout import ABSENT, DENSE, WORDS, Key, ServerLayout
+from .layout import ABSENT, DENSE, STATE, WORDS, Key, ServerLayout
 from .windows import SharedWindow
 
 _IDLE: Final = 0.0002  # seconds to sleep when there is nothing to do
@@ -24,6 +24,7 @@ class ParameterServer:
     ranks     of the workers
     params    all parameters, of which the layout's keys are this server's
     step      updates the parameters that have gradients, with these learning rates
+    state     gives what the optimizer keeps of some parameters, by their numbers
     """
 
     def __init__(
@@ -33,13 +34,15 @@ class ParameterServer:
         ranks: Sequence[int],
         params: Sequence[Tensor],
         step: Callable[[Sequence[float]], None],
+        state: Callable[[Sequence[int]], Any],
         staleness: int,
     ) -> None:
         self._window = window
         self._layout = layout
         self._ranks = list(ranks)
         self._params = params
-        self._step = step
+        self._step, self._state = step, state
+        self._sending: list[Any] = []  # states on their way to workers
         self.admission = Admission(staleness)
         self.lost: list[int] = []  # ranks
         self._living = set(range(len(ranks)))
@@ -60,7 +63,8 @@ class ParameterServer:
         while any(not self._word(w, "gone") for w in self._living):
             self._look()
             self._window.sync()
-            time.sleep(_IDLE)
+            if not self._answer_all():
+                time.sleep(_IDLE)
 
     def _word(self, worker: int, name: str) -> int:
         return int(self._words[worker][name][0])
@@ -79,7 +83,19 @@ class ParameterServer:
         for w in self._living:
             if self._has_ended(w):
                 self.admission.forget(w)  # it fetched for a step that it does not take
-        return self._apply_one() or self._admit_all()
+        return self._answer_all() or self._apply_one() or self._admit_all()
+
+    def _answer_all(self) -> bool:
+        """Send what the optimizer keeps to those who want it; tell whether there were any."""
+        asking = [
+            w for w in sorted(self._living) if self._word(w, "wanted") > self._word(w, "given")
+        ]
+        for w in asking:
+            state = self._state([key.number for key in self._layout.keys])
+            self._sending = [one for one in self._sending if not one.test()[0]]
+            self._sending.append(self._window.comm.isend(state, self._ranks[w], STATE))
+            self._words[w]["given"][0] = self._words[w]["wanted"][0]
+        return bool(asking)
 
     # -- fetching ----------------------------------------------------------------------------------
 

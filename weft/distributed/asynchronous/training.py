@@ -89,6 +89,7 @@ class AsyncOptimizer:
                 range(self.servers, self.ranks),
                 self.params,
                 self._take_step,
+                self._kept_of,
                 self.staleness,
             )
         self._window.comm.Barrier()  # values are there
@@ -154,6 +155,20 @@ class AsyncOptimizer:
         for connection in self._connections:
             connection.fetch(self.params)
 
+    def fetch_state(self) -> None:
+        """Let this worker's optimizer have what those of the servers keep (momentum, counts ...).
+
+        So its `state_dict` is that of all; what is loaded before training begins the servers have.
+        """
+        if not self.is_server and not self._finished:
+            self._take_states()
+
+    def _take_states(self) -> None:
+        for connection in self._connections:
+            count, slots = connection.optimizer_state()
+            self.inner.t = max(self.inner.t, count)
+            self.inner.state.update((self.params[i], kept) for i, kept in slots.items())
+
     def finish(self) -> None:
         """End: a server serves until all workers have; then all ranks have the same parameters."""
         if self._finished:
@@ -169,7 +184,11 @@ class AsyncOptimizer:
             for connection in self._connections:
                 connection.end()  # to all of them first: others may wait for any
             for connection in self._connections:
-                connection.finish(self.params)
+                connection.read_last(self.params)
+            if self.worker == 0:  # who writes the last checkpoint
+                self._take_states()
+            for connection in self._connections:
+                connection.leave()
         self._window.close()
 
     # -- on a server -------------------------------------------------------------------------------
@@ -178,6 +197,11 @@ class AsyncOptimizer:
         for group, rate in zip(self.inner.param_groups, rates, strict=True):
             group["lr"] = rate
         self.inner.step()
+
+    def _kept_of(self, numbers: Sequence[int]) -> tuple[int, dict[int, Any]]:
+        """Return how many steps a server has taken, and what it keeps of its parameters."""
+        kept = self.inner.state
+        return self.inner.t, {i: kept[self.params[i]] for i in numbers if self.params[i] in kept}
 
     def __enter__(self) -> AsyncOptimizer:
         return self

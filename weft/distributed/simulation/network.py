@@ -75,6 +75,7 @@ class Network:
 
 _KINDS: Final = {  # of exchanges; others are sums and the like, to all
     "scatter": "reduce_scatter",
+    "mean_part": "reduce_scatter",
     "gather": "all_gather",
     "collect": "all_gather",
     "whole": "all_gather",

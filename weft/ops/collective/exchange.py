@@ -41,7 +41,8 @@ ADJOINTS = {
     "all_to_all": "all_to_all",
     "shift": "shift",
     "total": "itself",
-    "collect": "mean of parts",
+    "collect": "mean_part",
+    "mean_part": "gathered mean",
     "whole": "own part",
 }
 POINTS = ("send", "receive")  # what two processes do, each its own part
@@ -49,7 +50,9 @@ COMPUTED = ("sum", "prod", "max", "min")  # by the network itself
 REDUCTIONS = (*COMPUTED, "mean", "pairwise")
 SUMS = ("sum", "mean", "pairwise")  # of which parts may be added up before
 MOVES = ("broadcast", "gather", "all_to_all", "shift", "collect", "whole", *POINTS)
-ALONG = ("gather", "scatter", "all_to_all", "collect", "whole")  # an axis
+GATHERS = ("gather", "collect", "whole")  # whose results are as large as the parts of all together
+SCATTERS = ("scatter", "mean_part")  # of whose results each process has a part
+ALONG = (*GATHERS, *SCATTERS, "all_to_all")  # an axis
 LINK = TensorType((), int64)
 
 
@@ -86,6 +89,7 @@ def exchange(
             "shift": that of the process `place` before this one, in a ring;
             "total": the sum, where all processes compute one and the same loss of it;
             "collect": as "gather", where gradients are to be means over processes;
+            "mean_part": this process's part of the mean, along `axis`;
             "whole": as "gather", where all compute the same with it: this process's part, which is
             number `place`, has its part of the gradient;
             "send": x goes to `place`, and a zero is the receipt; "receive": what `place` sent, of
@@ -117,8 +121,8 @@ def _(link, x, how, group, size, axis, place, note):
 def _check_dtype(x, how):
     if x.dtype.kind == "b" and how not in MOVES:
         raise DTypeError(f"{how}: truth values cannot be added or compared; cast them first")
-    if how == "mean" and x.dtype.kind in "iu":
-        raise DTypeError(f"mean: x must be of a floating-point dtype. Received: {x.dtype}")
+    if how in ("mean", "mean_part") and x.dtype.kind in "iu":
+        raise DTypeError(f"{how}: x must be of a floating-point dtype. Received: {x.dtype}")
 
 
 @exchange.infer
@@ -131,14 +135,14 @@ def result_shape(shape: tuple[Any, ...], how: str, size: int, axis: int, place: 
     if how == "send":
         return ()
     sizes = list(shape)
-    if how in ("scatter", "all_to_all"):
+    if how in (*SCATTERS, "all_to_all"):
         if sizes[axis] % size != 0:
             raise ShapeError(
                 f"{how}: {size} processes must divide axis {axis} of the shape {tuple(shape)}"
             )
         sizes[axis] = sizes[axis] // size
-    joined = {"gather": axis, "collect": axis, "whole": axis, "all_to_all": place}.get(how)
-    if joined is not None:
+    if how in (*GATHERS, "all_to_all"):
+        joined = place if how == "all_to_all" else axis
         sizes[joined] = sizes[joined] * size
     return tuple(sizes)
 
@@ -177,8 +181,8 @@ def _differential(g, x, y, adjoint, how, where):
         return g
     if adjoint == "own part":
         return F.part_of(g, group, size, place, axis)
-    if adjoint == "mean of parts":
-        return exchanged(g, "scatter", group, size, axis) / size
+    if adjoint == "gathered mean":
+        return exchanged(g, "gather", group, size, axis) / size
     if adjoint == "all_to_all":
         axis, place = place, axis
     elif adjoint == "shift":

@@ -97,12 +97,13 @@ class StepOperand:
 
 
 def is_state(value: Value) -> bool:
-    """Tell whether a value is a state, or a view of one."""
+    """Tell whether a value is a state, a view of one, or what processes have gathered of one."""
     while value.node.op is not STATE:
-        (first, *_) = value.node.inputs or (None,)
-        if first is None or not value.node.op.is_view:
+        op, inputs = value.node.op, value.node.inputs or (None,)
+        source = inputs[1] if op.communicates else inputs[0]
+        if source is None or not (op.communicates or op.is_view):
             return False
-        value = first
+        value = source
     return True
 
 
