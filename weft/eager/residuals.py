@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.op import elementwise
+from ..core.scalar.builder import postorder
 from ..core.scalar.functions import FUNCTIONS, POLYNOMIAL
 from ..core.shape import size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import SOURCES
+from ..lower.kinds import scalar_code
 from ..ops.index.embedding import embedding
 
 PASSES = ("elementwise", "movement", "reduction")  # kinds of operators that only go over memory
@@ -67,9 +69,17 @@ def _behind(nodes: Sequence[Node], seeds: set[Value]) -> set[Node]:
 def _is_worth_saving(value: Value, keeps_functions: bool) -> bool:
     node = value.node
     if keeps_functions and node.op.kind == elementwise:
-        function = FUNCTIONS.get(node.op.name)
-        return function is not None and function.cost >= POLYNOMIAL
+        return _takes_functions(node)
     if getattr(node.op, "kind", None) not in PASSES and node.op is not embedding:
         return True
     largest = max((size_of(x.shape) for x in node.inputs if x is not None), default=0)
     return size_of(value.shape) * MUCH_SMALLER <= largest
+
+
+def _takes_functions(node: Node) -> bool:
+    """Tell whether elements are computed by functions that take many operations, such as exp."""
+    if getattr(node.op, "lower_rule", None) is None or node.outputs[0].dtype.kind != "f":
+        return False
+    code = scalar_code(node)
+    functions = [] if code is None else [FUNCTIONS.get(expr.kind) for expr in postorder([code])]
+    return any(function is not None and function.cost >= POLYNOMIAL for function in functions)

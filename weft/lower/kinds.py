@@ -55,14 +55,14 @@ def _scalar_kind(node: Node) -> str | None:
     if getattr(op, "lower_rule", None) is None or len(node.outputs) != 1:
         return None
     if op.kind == "elementwise":
-        return "map" if _code_of(node) is not None else None
+        return "map" if scalar_code(node) is not None else None
     if op.kind == "general":
-        return indexed_kind(node) if _code_of(node) is not None else None
+        return indexed_kind(node) if scalar_code(node) is not None else None
     return _kind_of_reduction(node) if op.kind == "reduction" else None
 
 
 def _kind_of_reduction(node: Node) -> str | None:
-    code = _code_of(node) if reduced_count(node) else None
+    code = scalar_code(node) if reduced_count(node) else None
     axes, ndim = reduced_axes(node), len(reduced_input(node).shape)
     if code is None:
         return None
@@ -72,7 +72,7 @@ def _kind_of_reduction(node: Node) -> str | None:
     return "column" if leading and only_reduction(code) is not None else None
 
 
-def _code_of(node: Node) -> Expr | None:
+def scalar_code(node: Node) -> Expr | None:
     """Return what the rule of an operator gives, None if there is no code for these dtypes."""
     dtypes = tuple(None if x is None else x.dtype for x in node.inputs)
     return _code_for(node.op, node.attrs, dtypes, node.outputs[0].dtype)
