@@ -10,7 +10,7 @@ long product in place of many short ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import ge
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,13 @@ class CellKernel:
         self.types = types
         self.flags = tuple([spec.__class__ is int for spec in signature.specs])
         self._code: dict[tuple[bool, ...], CellCode] = {}
-        self._members: dict[tuple[bool, ...], int] = {}  # that ran so far, by what was wanted
+        made = frozenset(signature.outs)
+        self._own = tuple(
+            [
+                flag and spec in made and is_float(t.dtype)
+                for flag, spec, t in zip(self.flags, signature.specs, types, strict=True)
+            ]
+        )
 
     def width(self, size: int) -> int:
         """Return how many rows it is to be given for so many members."""
@@ -92,7 +98,7 @@ class CellKernel:
         self, operands: Sequence[Array], size: int, wanted: Sequence[bool]
     ) -> tuple[list[Array], Any]:
         """Return the results, and what `pull` needs to find the gradients of what is wanted."""
-        code = self._code_for(tuple(wanted), size)
+        code = self._code_for(tuple(wanted))
         given = [in_order(x) for x in operands]
         found = code.forward.run(given, width_for(size))
         count = len(self.signature.outs)
@@ -123,29 +129,25 @@ class CellKernel:
                     found += zip(slots, made, strict=True)
         return found
 
-    def _code_for(self, wanted: tuple[bool, ...], size: int) -> CellCode:
-        self._members[wanted] = self._members.get(wanted, 0) + size
-        found = self._wider(wanted) or self._code.get(wanted)
+    def _code_for(self, wanted: tuple[bool, ...]) -> CellCode:
+        wanted = self._with_own(wanted)
+        found = self._code.get(wanted)
         if found is None:
             if any(wanted) and len(self._code) > MOST_WANTED:
                 wanted = tuple([is_float(t.dtype) for t in self.types])
             found = self._code.setdefault(wanted, CellCode(self.signature, self.types, wanted))
         return found
 
-    def _wider(self, wanted: tuple[bool, ...]) -> CellCode | None:
-        """Return code that most members run by, and that has gradients of more operands.
+    def _with_own(self, wanted: tuple[bool, ...]) -> tuple[bool, ...]:
+        """Return what is wanted, with operands of the kinds that the cell itself makes.
 
-        The first step of a recurrent network begins with zeros. By the code of all other steps it
-        computes gradients of these too, and its share of those of weights is in one product with
-        the others'. Who looks for NaNs would find such as nobody has asked for.
+        The first step of a recurrent network begins with zeros, of which nobody wants gradients.
+        Here it runs by the code of all other steps, so its share of the gradients of weights is in
+        one product with theirs. Who looks for NaNs would find such as nobody has asked for.
         """
-        if len(self._code) < 2 or not any(wanted) or config.nan_trap or config.debug_interpret:
-            return None
-        for other, code in self._code.items():
-            covers = other != wanted and all(map(ge, other, wanted))
-            if covers and self._members.get(other, 0) > self._members[wanted]:
-                return code
-        return None
+        if not any(wanted) or config.nan_trap or config.debug_interpret:
+            return wanted
+        return tuple(map(or_, wanted, self._own))
 
 
 class SizedProgram:
