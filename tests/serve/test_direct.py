@@ -1,6 +1,7 @@
 """Predictions on the short way: pieces of requests, requests in a row, clients that go or stay."""
 
 import json
+import random
 import socket
 import struct
 import time
@@ -28,8 +29,12 @@ CLOSING = request(BODY, b"Connection: close")
 class Wire:
     """A connection, and the answers that come over it."""
 
-    def __init__(self, port):
-        self.sock = socket.create_connection(("127.0.0.1", port), timeout=30)
+    def __init__(self, port, room=None):
+        self.sock = socket.socket()
+        self.sock.settimeout(30)
+        if room is not None:  # bytes of answers that the system keeps for a client
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        self.sock.connect(("127.0.0.1", port))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._read = self.sock.makefile("rb")
 
@@ -180,10 +185,10 @@ def test_clients_that_go_leave_nothing_behind():
 
 def test_a_client_that_reads_nothing_is_read_no_further():
     body = json.dumps({"inputs": [[1, 2, 3, 4]] * 1000}).encode()
-    with lab("mlp", timeout=5) as started, Wire(started.port) as wire:
+    with lab("mlp", timeout=5) as started, Wire(started.port, room=4096) as wire:
         wire.sock.setblocking(False)
         sent = 0
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         blocked = 0
         while blocked < 20 and time.monotonic() < until:  # no byte was taken for a second
             try:
@@ -195,3 +200,26 @@ def test_a_client_that_reads_nothing_is_read_no_further():
         assert blocked == 20
         assert sent < 64 * 2**20
         assert started.post({"input": [1, 2, 3, 4]})[0] == 200
+
+
+def test_damaged_heads_are_answered_and_break_nothing(mlp_lab):
+    draw = random.Random(0)
+    whole = request(BODY, b"Accept: */*", b"Connection: keep-alive")
+    scraps = (b"\r\n", b"\n", b":", b" ", b"\x00", b"\xff", b"Content-Length: 3\r\n", b"Expect: x")
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for _ in range(draw.randint(1, 3)):
+            place = draw.randrange(len(damaged))
+            damaged[place : place + draw.randint(0, 3)] = draw.choice(scraps)
+        with Wire(mlp_lab.port) as wire:
+            wire.sock.sendall(bytes(damaged) + request())
+            wire.sock.shutdown(socket.SHUT_WR)
+            statuses = wire.statuses()
+        assert set(statuses) <= {200, 400, 404, 405, 406, 408, 411, 413, 415, 417}, (
+            damaged,
+            statuses,
+        )
+    with Wire(mlp_lab.port) as wire:
+        wire.sock.sendall(CLOSING)
+        assert right(wire.answer())
+    mlp_lab.wait_until(lambda: mlp_lab.metric("in_flight") == 0)
