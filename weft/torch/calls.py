@@ -23,6 +23,8 @@ from .types import aligned
 
 Function = Callable[..., Any]
 NUMBERS = (float, int, bool)
+PLAIN = core.PLAIN
+NO_PAIR = (None, None)
 
 
 def face_function(
@@ -35,8 +37,15 @@ def face_function(
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if aligns and (len(args) != 2 or args[1].__class__ not in NUMBERS):
-            args = _aligned(args)
+        if aligns:  # the commonest operands, without a call
+            pair: Any = args if len(args) == 2 else NO_PAIR
+            x, y = pair
+            kind = y.__class__
+            alike = kind is float or kind is int
+            if not alike and kind in PLAIN and x.__class__ in PLAIN:
+                alike = x._value.dtype is y._value.dtype
+            if not alike:
+                args = _aligned(args)
         if kwargs:
             out = kwargs.pop("out", None)
             if out is not None:
@@ -59,9 +68,14 @@ def face_function(
         nonlocal fn
         fn = made  # which later calls reach without a detour
 
+    _tell(fn, settle)
+    return call
+
+
+def _tell(fn: Function, settle: Callable[[Function], None]) -> None:
+    """Let the function itself be given, once it is made, in place of what makes it."""
     if isinstance(fn, Deferred):
         fn.when_made(settle)
-    return call
 
 
 def _aligned(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -71,10 +85,7 @@ def _aligned(args: tuple[Any, ...]) -> tuple[Any, ...]:
     first, second = args[0], args[1]
     if first.__class__ in NUMBERS and len(args) == 2:
         return args  # one tensor, and nothing that it could give way to
-    if first.__class__ in core.PLAIN and second.__class__ in core.PLAIN and len(args) == 2:
-        if first._value.dtype is second._value.dtype:
-            return args
-    elif isinstance(first, core.Tensor) and first.dtype is second.dtype and len(args) == 2:
+    if isinstance(first, core.Tensor) and first.dtype is second.dtype and len(args) == 2:
         return args
     count = next((i for i, x in enumerate(args) if not _is_operand(x)), len(args))
     return (*aligned(*args[:count]), *args[count:])
