@@ -106,6 +106,7 @@ class CompiledStep(CompiledFunction):
         if self._bases and (writes_arguments or any(id(x) in outside for x in self._bases)):
             raise NotRecordedError("writes to a tensor whose memory another one shares")
         _refuse_shared(recording)
+        _refuse_histories(recording)
         self._written |= outside
         self._writes_arguments |= writes_arguments
         if self._rules.check is not None:
@@ -128,6 +129,37 @@ def _refuse_shared(recording: RecordedCall) -> None:
             where = format_site(made.node.site)
             raise NotRecordedError("leaves a view of a tensor that is seen elsewhere", where)
         roots[id(root)] = root
+
+
+def _refuse_histories(recording: RecordedCall) -> None:
+    """Refuse a recording whose results go back in ways of their own.
+
+    A call has one history. Backward of one result uses it up, as the tape does where results have
+    operations in common, and goes on to all that the call was given.
+    """
+    recorder = recording.recorder
+    values = [x._held if hasattr(x, "_window") else x.value for x in recording.leaves]
+    going_on = [x for x in values if x in recorder.tracked and not recorder.is_freed(x)]
+    found = [_way_back(recorder, value) for value in dict.fromkeys(going_on)]
+    for given, nodes in found[1:]:
+        if given != found[0][0] or nodes.isdisjoint(found[0][1]):
+            raise NotRecordedError("leaves results that have nothing in common to go back through")
+
+
+def _way_back(recorder: Any, root: Any) -> tuple[set[Any], set[Any]]:
+    """Return the arguments that gradients of a value go to, and the operations on the way."""
+    given, nodes, pending = set(), set(), [root]
+    while pending:
+        value = pending.pop()
+        if value.node in nodes or value in given:
+            continue
+        inputs = [x for x in value.node.inputs if x is not None and x in recorder.tracked]
+        if inputs:
+            nodes.add(value.node)
+            pending += inputs
+        elif value in recorder.arguments.values():
+            given.add(value)
+    return given, nodes
 
 
 class OptimizedModule(Module):

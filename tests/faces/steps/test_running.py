@@ -98,6 +98,11 @@ CAPTURED = {
         + "            self.__n += 1\n        return self.__n\n"
         + f"t = T()\nprint(t.run())\nloss = t.loss\n{END}"
     ),
+    "results with histories of their own": (
+        f"{BEGIN}y = x * w\nfor i in range(6):\n    y = torch.tanh(y * w + 0.5)\n"
+        "    loss = ((y.detach() * w + i) ** 2).mean() + w.sum().exp()\n    print(i)\n"
+        f"    opt.zero_grad()\n    loss.backward()\n    opt.step()\n{END}"
+    ),
     "a closure": (
         f"{BEGIN}for i in range(6):\n    def closure():\n        opt.zero_grad()\n"
         "        loss = ((w * x + i) ** 2).mean()\n        loss.backward()\n        return loss\n"
