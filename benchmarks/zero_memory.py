@@ -19,9 +19,10 @@ With P bytes of parameters in U layers on N ranks:
                  + 3 P / U         a layer's parameters, its gradient, and its sum on the way
 
 In an eager step of stages 1 and 2 the parts of gradients come as gathered parameters go, so that
-both count as P. A captured step has memory for all of its gradients from its start; it gathers the parameters of the next layer while it computes one, and so has those of
-another layer: it is measured beside the same formulas. Weft keeps memory that was freed for what
-comes next, up to WEFT_POOL_MB (512 MB unless set): that would be counted, so here it is 0.
+both count as P. A captured step has memory for all of its gradients from its start. It gathers the
+parameters of the next layer while it computes one, and so has those of another layer: it is
+measured beside the same formulas. Weft keeps memory that was freed for what comes next, up to
+WEFT_POOL_MB (512 MB unless set): that would be counted, so here it is 0.
 """
 
 from __future__ import annotations
