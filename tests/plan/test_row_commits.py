@@ -105,3 +105,15 @@ def test_other_writes_by_index_are_as_before():
         expected[i] = value
         assert float(write(wf.tensor(i), wf.tensor(value))) == expected.sum()
     np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def test_a_copy_of_a_state_that_is_read_stays():
+    table = wf.tensor(np.arange(6, dtype=np.int32).reshape(1, 2, 3))
+    with wf.Graph() as graph:
+        same = wf.roll(wf.reshape(table, (1, 2, 3)), 1, 0)  # of an axis of one element: a copy
+        fetches = [same, table.assign(same)]
+    session = wf.Session(graph)
+    program_of(session, fetches, {})
+    for _ in range(2):
+        np.testing.assert_array_equal(session.run(fetches)[0], table.numpy())
+    np.testing.assert_array_equal(table.numpy().ravel(), np.arange(6))

@@ -57,11 +57,20 @@ def _only_writes(kernel: Kernel, target: Buffer) -> bool:
 
 
 def without_copies(program: KernelProgram, shared: Mapping[Buffer, Buffer]) -> KernelProgram:
-    """Return a program without copies of old values of states to where they lie already."""
+    """Return a program without copies of old values of states to where they lie already.
+
+    A copy that something reads stays: a program writes what it reads, wherever that lies.
+    """
+    uses = uses_of(program.kernels)
     kernels = []
     for kernel in program.kernels:
         copied = copied_views(kernel)
         if copied is None or shared.get(copied[1].buffer) is not copied[0].buffer:
+            kernels.append(kernel)
+            continue
+        new = copied[1].buffer
+        others = [program.kernels[i] for i in uses[new] if program.kernels[i] is not kernel]
+        if not all(_only_writes(other, new) for other in others):
             kernels.append(kernel)
     if len(kernels) == len(program.kernels):
         return program
