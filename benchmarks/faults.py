@@ -162,7 +162,7 @@ def disturbed(
         except subprocess.TimeoutExpired:
             process.kill()
             status = -1
-    late = [one["ended"] for one in kills if one["ended"] > LONGEST]
+    late = [one["ended"] for one in kills if one["ended"] > LONGEST and not options.stop]
     if status or late:
         print(f"run {number}: status {status}, ranks ended {late} s after a kill")
         show(folder)

@@ -18,9 +18,11 @@ With P bytes of parameters in U layers on N ranks:
     stage 3      4 P / N           a part of each
                  + 3 P / U         a layer's parameters, its gradient, and its sum on the way
 
-A captured step gathers the parameters of the next layer while it computes one, and so has those of
-another layer: it is measured beside the same formulas. Weft keeps memory that was freed for what
-comes next, up to WEFT_POOL_MB (512 MB unless set): that would be counted, so here it is 0.
+In an eager step of stages 1 and 2 the parts of gradients come as gathered parameters go, so that
+both count as P. A captured step has memory for all of its gradients from its start. It gathers the
+parameters of the next layer while it computes one, and so has those of another layer: it is
+measured beside the same formulas. Weft keeps memory that was freed for what comes next, up to
+WEFT_POOL_MB (512 MB unless set): that would be counted, so here it is 0.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def main() -> None:
     for ranks in options.ranks:
         for stage, mode in [(stage, mode) for stage in options.stages for mode in options.modes]:
             found = started(ranks, stage, mode, options)
-            expected = formula(stage, ranks, options)
+            expected = formula(stage, mode, ranks, options)
             figures = f"{found:9.1f} {expected:8.1f} {found / expected:6.2f}"
             print(f"{ranks:5} {stage:5} {mode:>6} {figures}", flush=True)
 
@@ -74,14 +76,15 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def formula(stage: int, ranks: int, options: argparse.Namespace) -> float:
+def formula(stage: int, mode: str, ranks: int, options: argparse.Namespace) -> float:
     """Return the MiB that a rank needs."""
     layer = (options.width + 1) * options.width * 4 / MIB
     whole = layer * options.layers
     if stage == 0:
         return 4 * whole + max(BUCKET, layer)
-    parts = 4 * whole / ranks
-    return parts + 3 * layer if stage == 3 else parts + whole + 2 * layer
+    if stage == 3:
+        return 4 * whole / ranks + 3 * layer
+    return (3 if mode == "eager" else 4) * whole / ranks + whole + 2 * layer
 
 
 def started(ranks: int, stage: int, mode: str, options: argparse.Namespace) -> float:
