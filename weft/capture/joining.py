@@ -33,6 +33,7 @@ class JoinedTrace(Trace):
         self.pattern, self.origin, self.split_run = None, None, None
         self.places, self.decisions = paths[0].places, paths[0].decisions
         self.held, self._written = paths[0].recording.held, None
+        self._replaced = []  # which path it is, and so what it writes, is known at its end
         self.fed = paths[0].fed
         self.looks = [look for path in paths for look in path.looks]
         self.program, self.feeds = flow.program()

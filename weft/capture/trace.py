@@ -52,7 +52,7 @@ class Trace:
         self.split_run = recording.split_run()
         self.program = recording.program(None if self.split_run is None else self.split_run.fed)
         self.call = ProgramCall(self.program, recording.name)
-        self._replaced = self._replaced_grads()
+        self._replaced: list[Outside] = self._replaced_grads()
         self.places = recording.places
         self.decisions = recording.decisions
         self.counter = [0]  # a list of one, which written runs count without holding the trace

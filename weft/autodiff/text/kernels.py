@@ -12,7 +12,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -219,9 +219,12 @@ class _Renamed(ast.NodeTransformer):
         return _expression(self.write(self.around[node.id], node.id))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Refuse to make sizes that are not known."""
-        if isinstance(node.func, ast.Name) and _is_size(self.around.get(node.func.id)):
+        """Refuse to make sizes that are not known; make errors, here Python's, by words alone."""
+        called = self.around.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        if _is_size(called):
             raise _CannotWriteError("unknown sizes")
+        if _is_error(called):
+            node.keywords = []  # facts, which Weft's errors have beside their words
         return self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
@@ -350,13 +353,17 @@ def _numpy_name(value: Any) -> str | None:
     return None
 
 
+def _is_error(value: Any) -> TypeGuard[type[WeftError]]:
+    return isinstance(value, type) and issubclass(value, WeftError)
+
+
 def _builtin_type(value: Any) -> str | None:
     """Return the builtin for a type that a kernel tests or raises."""
     if _is_size(value):
         return "()"  # no size is unknown where arrays are at hand,
     if value is HOOK:
         return "None"  # so nothing is decided about one
-    if isinstance(value, type) and issubclass(value, WeftError):
+    if _is_error(value):
         return next(base.__name__ for base in value.__mro__ if base.__module__ == "builtins")
     return None
 

@@ -1,6 +1,7 @@
 """The thread pool: every chunk once, whatever else happens."""
 
 import ctypes
+import io
 import os
 import signal
 import subprocess
@@ -228,7 +229,9 @@ def test_number_of_threads_at_first(monkeypatch, variables, expected):
     ("quota", "expected"), [("max 100000", 16), ("150000 100000", 2), ("1000 100000", 1), ("", 16)]
 )
 def test_processors_of_a_container(monkeypatch, quota, expected):
-    monkeypatch.setattr(Path, "read_text", lambda self: quota)
+    monkeypatch.setattr(
+        core_threads, "open", lambda *args, **how: io.StringIO(quota), raising=False
+    )
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
     assert core_threads.usable_processors() == expected
 
