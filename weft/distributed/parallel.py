@@ -127,8 +127,10 @@ def parallel(
 
     >>> import weft as wf
     >>> model = wf.nn.Linear(3, 2)
-    >>> wf.distributed.parallel(model)
+    >>> averaged = wf.distributed.parallel(model)
+    >>> averaged
     <parallel on 1 processes: 8 parameters in 1 buckets>
+    >>> averaged.close()  # or the gradients of this model are exchanged as long as it lives
     """
     if mode != "sync":
         return _other_mode(mode, target, further)
