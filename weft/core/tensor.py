@@ -236,10 +236,10 @@ class Tensor:
 
     def item(self) -> Any:
         """Return the only element as a Python number."""
-        self._check_single("item()")
         if modes.interpreters and (recorder := current_recorder()) is not None:
+            self._check_single("item()")
             return recorder.number(self)
-        return self._value.item()
+        return self._number("item()")
 
     def tolist(self) -> Any:
         """Return the value as nested Python lists (a number if 0-d)."""
