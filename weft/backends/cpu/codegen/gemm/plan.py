@@ -48,7 +48,7 @@ PAGE_BYTES = 4096
 LINE_BYTES = 64
 STACK_LEAST_PANELS = 32  # that use a stack, so that packing rows that lie well pays
 STACK_LEAST_DEPTH = 256
-STACK_LEAST_CONFLICTING = 4  # panels that use rows which a cache has no room for side by side
+STACK_LEAST_CONFLICTING = 8  # panels that use rows which a cache has no room for side by side
 NEAR_BYTES = 512  # lines so near can be read side by side, without packing
 
 
