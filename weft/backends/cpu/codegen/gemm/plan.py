@@ -152,7 +152,6 @@ class GemmPlan:
         parts = max(1, min(self.units, work // CHUNK_WORK, wanted))
         return parts - parts % threads if parts > threads else parts
 
-
     def _reads_x_often(self, threads: int) -> bool:
         """Tell whether small parts would each read more of x, which is far, than of y."""
         columns = self.units // (PARTS_OF_THREAD * threads) * self.width
