@@ -327,7 +327,7 @@ OTHERS = {
     "backends/cpu/codegen/{instructions,lines}.py": Row(
         "backends/cpu/codegen/test_text.py", "what modules are written with"
     ),
-    "backends/cpu/codegen/{columns,rows,strided}.py": Row(
+    "backends/cpu/codegen/{columns,rows}.py": Row(
         "backends/cpu/codegen/test_tiles.py", "rows and columns in tiles"
     ),
     "backends/cpu/codegen/cost.py": Row(
