@@ -88,6 +88,11 @@ def compare(name: str, options: argparse.Namespace) -> None:
     print(f"{row}{first[0]:10.2f}{apart:12.1e}", flush=True)
 
 
+def measures_epochs(path: Path) -> bool:
+    """Tell whether a program times its epochs: some only show what one process cannot."""
+    return "in epochs(" in path.read_text()
+
+
 def main() -> None:
     """Print a row for each program."""
     parser = argparse.ArgumentParser()
@@ -103,13 +108,8 @@ def main() -> None:
         f"{'first':>10}{'losses apart':>14}"
     )
     for path in sorted(Path(FOLDER).glob("*.py")):
-        if has_epochs(path) and options.only in path.stem:
+        if measures_epochs(path) and options.only in path.stem:
             compare(path.stem, options)
-
-
-def has_epochs(path: Path) -> bool:
-    """Tell whether a file is a program that runs epochs when told to, in one process."""
-    return "in epochs(" in path.read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":
