@@ -256,6 +256,9 @@ OTHERS = {
     "passes/sized_control.py": Row("passes/test_scan_split.py", "sizes of control flow"),
     "passes/specialize.py": Row("passes/test_scan_split.py", "sizes put into a program"),
     # -- from graphs to machine code --
+    "lower/{convolution_weights,windows}.py": Row(
+        "lower/test_convolutions.py", "both adjoints, and how images lie"
+    ),
     "lower/control.py": Row("compile/test_control.py", "control flow, compiled"),
     "lower/copies.py": Row("backends/cpu/codegen/test_turning.py", "copies, transposed too"),
     "lower/dynamic.py": Row("compile/test_registry.py", "operators without sizes, refused"),
@@ -324,7 +327,7 @@ OTHERS = {
     "backends/cpu/codegen/{instructions,lines}.py": Row(
         "backends/cpu/codegen/test_text.py", "what modules are written with"
     ),
-    "backends/cpu/codegen/{columns,rows,strided}.py": Row(
+    "backends/cpu/codegen/{columns,rows}.py": Row(
         "backends/cpu/codegen/test_tiles.py", "rows and columns in tiles"
     ),
     "backends/cpu/codegen/cost.py": Row(

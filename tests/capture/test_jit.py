@@ -328,3 +328,19 @@ def test_alpha_may_be_a_number_that_changes():
     for a in (0.5, 0.25, -1.5):
         assert step(wf.ones(2), a).tolist() == [1 + a, 1 + a]
     assert step.stats()["eager_calls"] == 0
+
+
+def test_numbers_that_change_are_fed_to_calls_of_other_kinds():
+    """What calls of one kind have shown is known when those of another kind come."""
+
+    @wf.jit
+    def scaled(x, rate):
+        return x * rate + 1.0
+
+    x, y = wf.ones((3,)), wf.ones((3,), dtype=wf.float64)
+    for rate in (0.5, 0.25, 0.125):
+        scaled(x, rate)
+    assert scaled.stats()["recordings"] == 2
+    for rate in (3.0, 4.0, 5.0):
+        assert scaled(y, rate).tolist() == [rate + 1.0] * 3
+    assert scaled.stats()["recordings"] == 3

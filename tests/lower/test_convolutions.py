@@ -38,6 +38,14 @@ CASES = {
     "many images of one channel": ((64, 1, 28, 28), (32, 1, 3, 3), {"padding": 1}),
     "one long image": ((1, 4, 40001), (8, 4, 3), {}),
     "deep": ((2, 70, 9, 9), (130, 70, 3, 3), {"padding": 1}),
+    "many channels": ((3, 17, 12, 20), (5, 17, 3, 2), {"padding": ((1, 0), (0, 2))}),
+    "many channels of small images": ((4, 16, 7, 7), (3, 16, 3, 3), {}),
+    "many channels, strided groups": (
+        (2, 36, 9, 17),
+        (4, 18, 2, 3),
+        {"padding": 1, "groups": 2, "stride": (2, 3), "dilation": (1, 2)},
+    ),
+    "many channels of points": ((2, 20, 5, 16), (6, 20, 1, 1), {"stride": (1, 2)}),
 }
 
 
@@ -78,6 +86,12 @@ def test_adjoint_in_the_weight(name, dtype):
     arrays = array(*x, dtype=dtype), array(*y, dtype=dtype)
     size = weight[2:]
     assert products(compiled(lambda x, y: F.conv_weight_grad(x, y, size, **settings), *arrays))
+
+
+def test_gradients_of_many_channels_are_read_along_these():
+    x, y = array(4, 32, 10, 20), array(4, 8, 8, 18)
+    (product,) = products(compiled(lambda x, y: F.conv_weight_grad(x, y, (3, 3)), x, y))
+    assert product.windows.columns == ((3, 20 * 32), (3 * 32, 1))
 
 
 LAYOUTS = {

@@ -142,3 +142,22 @@ def test_softmax_of_special_values(row):
     with np.errstate(invalid="ignore"):
         expected = wf.Session(graph, compiled=False).run(y, {x: array})
     np.testing.assert_array_equal(wf.Session(graph, compiled=True).run(y, {x: array}), expected)
+
+
+def test_sums_over_axes_that_a_reshape_divided():
+    """They are computed where the rows are, in one kernel with these."""
+
+    def function(x):
+        rows = wf.softmax(x, -1)
+        return rows, rows.reshape((5, 14, 70)).sum((0, 1)), rows.reshape((70, 7, 10)).sum((0, 1))
+
+    array = np.random.default_rng(0).normal(size=(70, 70)).astype(np.float32)
+    with wf.Graph() as graph:
+        x = wf.placeholder(array.shape, array.dtype)
+        made = function(x)
+    session = wf.Session(graph)
+    found = session.run(made, {x: array})
+    for a, b in zip(found, wf.Session(graph, compiled=False).run(made, {x: array}), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+    kernels = session.executable(made, {x: array}).program.kernels
+    assert sum(kernel.loops == (70, 70) for kernel in kernels) == 1

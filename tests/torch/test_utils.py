@@ -44,6 +44,23 @@ def test_loaders():
     assert next(iter(DataLoader(rows, collate_fn=len, batch_size=3))) == 3
 
 
+def test_rows_of_tensors_are_taken_together():
+    x, y = torch.arange(12.0).reshape(6, 2), torch.arange(6)
+    order = [4, -1, 0]
+    ((a, b),) = DataLoader(TensorDataset(x, y), batch_size=3, sampler=order)
+    assert a.tolist() == x[order].tolist()
+    assert b.tolist() == [4, 5, 0]
+    a[0] = -1.0
+    assert x.min().item() == 0.0
+    (batch,) = DataLoader(TensorDataset(x), batch_size=6)
+    assert isinstance(batch, list)
+    assert batch[0].dtype == torch.float32
+    ((listed, _),) = DataLoader(TensorDataset([1.5, 2.5, 3.5], y[:3]), batch_size=3)
+    assert listed.dtype == torch.float64
+    with pytest.raises(IndexError, match="out of bounds"):
+        list(DataLoader(TensorDataset(x), batch_size=2, sampler=[0, 6]))
+
+
 def test_samplers_and_parts():
     parts = random_split(Squares(), [7, 3], generator=torch.Generator().manual_seed(0))
     assert [len(p) for p in parts] == [7, 3]

@@ -59,6 +59,7 @@ class Signatures:
     def __init__(self) -> None:
         self._first: dict[Any, dict[int, Any]] = {}  # the numbers of the first call of a kind
         self._fed: dict[Any, set[int]] = {}
+        self._changing: dict[Structure, set[int]] = {}  # the same of calls of any kind
         self._fixed: set[tuple[Any, int]] = set()
 
     def __len__(self) -> int:
@@ -72,16 +73,20 @@ class Signatures:
         numbers = {i: x for i, x in enumerate(leaves) if type(x) in NUMBERS}
         if not numbers:
             return CallSignature(general, general, around, frozenset())
-        fed = self._learn(around, numbers)
+        fed = self._learn(structure, around, numbers)
         fixed = tuple([(i, _exactly(x)) for i, x in numbers.items() if i not in fed])
         return CallSignature((general, fixed), general, (around, fixed), frozenset(fed))
 
-    def _learn(self, around: Any, numbers: dict[int, Any]) -> set[int]:
-        first = self._first.setdefault(around, numbers)
-        fed = self._fed.setdefault(around, set())
+    def _learn(self, structure: Structure, around: Any, numbers: dict[int, Any]) -> set[int]:
+        """Return the numbers that change: in calls of this kind, or of others before its first."""
+        changing = self._changing.setdefault(structure, set())
+        if around not in self._first:
+            self._fed[around] = {i for i in changing if i in numbers}
+        first, fed = self._first.setdefault(around, numbers), self._fed[around]
         for i, x in numbers.items():
             if _exactly(x) != _exactly(first[i]) and (around, i) not in self._fixed:
                 fed.add(i)
+                changing.add(i)
         return fed
 
     def fix(self, general: Any) -> bool:
@@ -90,6 +95,7 @@ class Signatures:
         fed = self._fed.get(around, set())
         self._fixed.update((around, i) for i in fed)
         changed = bool(fed)
+        self._changing.get(around[0], set()).difference_update(fed)
         fed.clear()
         return changed
 

@@ -22,18 +22,16 @@ from ..core.dim import is_known
 from ..core.errors import UnknownSizeError
 from ..core.shape import Shape, size_of
 from ..graph.node import Node
+from .convolution_weights import lower_weight_gradient
 from .copies import fill_kernel
 from .kernels import GemmKernel, Windows
 from .padded import Axis, Padded
 from .products import DTYPES
-from .split import split_inner, sum_of_parts
 from .storage import View
+from .windows import Places, padded_images, reshaped, steps, sums_of, window_operand
 
 if TYPE_CHECKING:
     from .lowering import Lowering
-
-Places = Sequence[np.ndarray[Any, Any]]  # for each axis, offsets of its places
-Columns = tuple[tuple[int, int], ...]  # sizes and strides of axes
 
 
 def lower_convolution(lowered: Lowering, node: Node) -> bool:
@@ -58,32 +56,6 @@ def lower_convolution(lowered: Lowering, node: Node) -> bool:
     return True
 
 
-def _reshaped(lowered: Lowering, view: View, shape: Shape) -> View:
-    """Return a view in another shape, or a copy if it has none."""
-    made = view.reshaped(shape) or lowered.copied(view).reshaped(shape)
-    assert made is not None
-    return made
-
-
-def _padded(lowered: Lowering, images: View, axes: Sequence[Axis]) -> Padded:
-    """Return images with padding, copied by kernels that are added."""
-    padded = Padded(images.shape[:2], axes, images.dtype)
-    lowered.copies.append(padded.whole)
-    lowered.kernels += padded.kernels(images)
-    return padded
-
-
-def _sums(first: np.ndarray[Any, Any], places: Places) -> np.ndarray[Any, Any]:
-    """Return the sums of all combinations of offsets, as one row."""
-    for offsets in places:
-        first = np.add.outer(first, offsets)
-    return first.reshape(-1)
-
-
-def _steps(count: int, stride: int) -> np.ndarray[Any, Any]:
-    return np.arange(count, dtype=np.int64) * stride
-
-
 # -- forward ---------------------------------------------------------------------------------------
 
 
@@ -91,13 +63,13 @@ def _conv(lowered: Lowering, node: Node, x: View, weight: View, out: View) -> No
     stride, padding, dilation, groups = node.attrs
     kernel, counts = weight.shape[2:], out.shape[2:]
     outputs, depth = weight.shape[0] // groups, size_of(weight.shape[1:])
-    filters = _reshaped(lowered, weight, (groups, outputs, depth))
+    filters = reshaped(lowered, weight, (groups, outputs, depth))
     if _is_pointwise(node, kernel):
-        y = _reshaped(lowered, x, (x.shape[0], groups, depth, size_of(counts)))
+        y = reshaped(lowered, x, (x.shape[0], groups, depth, size_of(counts)))
         _multiply(lowered, node, filters, y, None, out)
         return
     settings = (x.shape[2:], kernel, counts, stride, padding, dilation)
-    padded = _padded(lowered, x, [_axis(*each) for each in zip(*settings, strict=True)])
+    padded = padded_images(lowered, x, [_axis(*each) for each in zip(*settings, strict=True)])
     taps = [
         _taps(axis, size, d, padded.phases[i], padded.places[i])
         for i, (axis, size, d) in enumerate(zip(padded.axes, kernel, dilation, strict=True))
@@ -135,31 +107,11 @@ def _correlate(
     """Multiply filters (groups, outputs, window) with windows of padded images."""
     batch = (padded.lead[0], filters.shape[0])
     channels = padded.lead[1] // batch[1]
-    offsets = _sums(_steps(channels, padded.strides[1]), taps)
+    offsets = sums_of(steps(channels, padded.strides[1]), taps)
     columns = tuple(zip(out.shape[2:], padded.places, strict=True))
-    y, windows = _operand(lowered, padded, batch, channels, offsets, columns)
+    group = channels * padded.strides[1]
+    y, windows = window_operand(lowered, padded, batch, group, offsets, columns)
     _multiply(lowered, node, filters, y, windows, out)
-
-
-def _operand(
-    lowered: Lowering,
-    padded: Padded,
-    batch: Shape,
-    channels: int,
-    offsets: np.ndarray[Any, Any],
-    columns: Columns,
-) -> tuple[View, Windows]:
-    """Return padded images as an operand with a row for each offset, and how it lies.
-
-    The batch is (images, groups), or only groups, of so many channels each.
-    """
-    image, channel = padded.strides
-    lead = (image, channels * channel)[-len(batch) :]
-    shape = (*batch, len(offsets), size_of(size for size, _ in columns))
-    y = View(padded.whole.buffer, shape, (*lead, 0, 0), padded.start)
-    table = lowered.table(offsets)
-    rows = View(table.buffer, shape, (*[0] * len(batch), 1, 0))
-    return y, Windows(rows, columns)
 
 
 def _multiply(
@@ -222,18 +174,18 @@ def _reach(size: int, shares: Sequence[Share]) -> Axis:
 def _conv_input_grad(lowered: Lowering, node: Node, y: View, weight: View, out: View) -> None:
     _, stride, padding, dilation, groups = node.attrs
     outputs, channels, *kernel = weight.shape
-    grouped = _reshaped(lowered, weight, (groups, outputs // groups, channels, *kernel))
+    grouped = reshaped(lowered, weight, (groups, outputs // groups, channels, *kernel))
     transposed = grouped.permuted((0, 2, 1, *range(3, len(grouped.shape))))
     if _is_pointwise(node, tuple(kernel)):
         shape = (y.shape[0], groups, outputs // groups, size_of(y.shape[2:]))
         shown = (transposed.shape[:3], transposed.strides[:3], transposed.offset)
         filters = View(transposed.buffer, *shown)
-        _multiply(lowered, node, filters, _reshaped(lowered, y, shape), None, out)
+        _multiply(lowered, node, filters, reshaped(lowered, y, shape), None, out)
         return
     settings = (out.shape[2:], kernel, stride, padding, dilation)
     shares = [_shares(*each) for each in zip(*settings, strict=True)]
     axes = [_reach(*each) for each in zip(y.shape[2:], shares, strict=True)]
-    padded = _padded(lowered, y, axes)
+    padded = padded_images(lowered, y, axes)
     for combination in product(*shares):
         _add_share(lowered, node, transposed, padded, combination, out)
 
@@ -271,114 +223,11 @@ def _filters(lowered: Lowering, weight: View, shares: Sequence[Share]) -> View:
     starts, steps = (0, 0, 0, *(t.start for t in taps)), (1, 1, 1, *(t.step for t in taps))
     part = weight.sliced(starts, steps, (*lead, *map(len, taps)))
     groups, channels, outputs = lead
-    return _reshaped(lowered, part, (groups, channels, outputs * size_of(map(len, taps))))
-
-
-# -- the adjoint in the weight ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Taken:
-    """What y is multiplied with: a row for each of its places, a column for each of a weight's.
-
-    places    that y's take along each axis
-    columns   axes of channels and of the kernel
-    """
-
-    padded: Padded
-    places: Places
-    columns: Columns
-
-    def operand(
-        self, lowered: Lowering, batch: Shape, images: np.ndarray[Any, Any]
-    ) -> tuple[View, Windows]:
-        """Return it as an operand of products, with rows of all images that begin somewhere."""
-        offsets = _sums(images, self.places)
-        channels = self.columns[0][0]
-        return _operand(lowered, self.padded, batch, channels, offsets, self.columns)
-
-
-def _conv_weight_grad(lowered: Lowering, node: Node, x: View, y: View, out: View) -> None:
-    kernel, stride, padding, dilation, groups = node.attrs
-    counts = y.shape[2:]
-    settings = (x.shape[2:], kernel, counts, stride, padding, dilation)
-    padded = _padded(lowered, x, [_whole_axis(*each) for each in zip(*settings, strict=True)])
-    apart = (y.shape[0], groups, y.shape[1] // groups, size_of(counts))
-    rows = _reshaped(lowered, y, apart)
-    spread = [_steps(*each) for each in zip(counts, _scaled(padded.places, stride), strict=True)]
-    taps = zip(kernel, _scaled(padded.places, dilation), strict=True)
-    columns = _along_memory(((x.shape[1] // groups, padded.strides[1]), *taps))
-    small = x.shape[0] > 1 and size_of(out.shape[1:]) < size_of(counts)
-    multiply = _sum_over_images if small else _multiply_all_images
-    multiply(lowered, node, rows, Taken(padded, spread, columns), out)
-
-
-def _sum_over_images(lowered: Lowering, node: Node, y: View, taken: Taken, out: View) -> None:
-    """Multiply image by image and add up: the products are smaller than y, which need not move."""
-    *batch, outputs, depth = y.shape
-    seen, windows = taken.operand(lowered, tuple(batch), _steps(1, 0))
-    width = seen.shape[-1]
-    parts = lowered.scratch((*batch, outputs, width), out.dtype, f"{node.name} parts")
-    sizes = (outputs, width, depth)
-    product = GemmKernel(
-        node.name,
-        tuple(batch),
-        *sizes,
-        y,
-        seen,
-        parts,
-        None,
-        lowered.origins(node),
-        windows=windows,
-    )
-    lowered.kernels += [product, sum_of_parts(product, parts, out)]
-
-
-def _multiply_all_images(lowered: Lowering, node: Node, y: View, taken: Taken, out: View) -> None:
-    """Multiply once, the places of all images being one inner dimension."""
-    images, groups, outputs, count = y.shape
-    rows = _reshaped(lowered, y.permuted((1, 2, 0, 3)), (groups, outputs, images * count))
-    firsts = _steps(images, taken.padded.strides[0])
-    seen, windows = taken.operand(lowered, (groups,), firsts)
-    lying = out.reshaped((groups, outputs, seen.shape[-1]))
-    assert lying is not None
-    sizes = (outputs, seen.shape[-1], images * count)
-    made = split_inner(
-        GemmKernel(
-            node.name,
-            (groups,),
-            *sizes,
-            rows,
-            seen,
-            lying,
-            None,
-            lowered.origins(node),
-            windows=windows,
-        )
-    )
-    lowered.kernels += made
-    lowered.copies += [kernel.out for kernel in made[:-1] if isinstance(kernel, GemmKernel)]
-
-
-def _whole_axis(
-    size: int, kernel: int, count: int, stride: int, padding: tuple[int, int], dilation: int
-) -> Axis:
-    """Return an axis of images whose windows are rows of the operand: they need no phases."""
-    return Axis(size, padding[0], (count - 1) * stride + (kernel - 1) * dilation + 1)
-
-
-def _scaled(strides: Shape, factors: Shape) -> Shape:
-    return tuple(s * f for s, f in zip(strides, factors, strict=True))
-
-
-def _along_memory(columns: Columns) -> Columns:
-    """Return axes of which the last lies along memory, perhaps one of a single element."""
-    size, stride = columns[-1]
-    return columns if size == 1 or stride == 1 else (*columns, (1, 1))
+    return reshaped(lowered, part, (groups, channels, outputs * size_of(map(len, taps))))
 
 
 _RULES: dict[str, Callable[..., None]] = {
     "result": _conv,
     "input": _conv_input_grad,
-    "weight": _conv_weight_grad,
+    "weight": lower_weight_gradient,
 }

@@ -25,6 +25,7 @@ MOST_NODES = 96
 MOST_OPERANDS = 28
 MOST_BETWEEN = 256  # groups that may have to run before two can run as one
 MOST_SIBLINGS = 4
+MUCH_LARGER = 8  # times as many elements: worth a kernel more
 
 
 class Group(Sequenced):
@@ -138,6 +139,8 @@ class Grouping:
                 break
         else:
             return None
+        if self._delays(group, other) or self._delays(other, group):
+            return None
         first = self._needed_first(before, after)
         if first is None:
             return None
@@ -173,6 +176,21 @@ class Grouping:
             return False
         members = set(nodes)
         return any(not members.issuperset(self._users.get(n, ())) for n in group.nodes)
+
+    def _delays(self, group: Group, other: Group) -> bool:
+        """Tell whether a reduction that others wait for would wait for something far larger.
+
+        A mean is divided by a count, and gradients by the count alone: if it comes with the mean,
+        they can no longer be computed where the losses are.
+        """
+        reduces = any(self._kinds[node] == "reduce" for node in group.nodes)
+        members = {*group.nodes, *other.nodes}
+        if not reduces or all(members.issuperset(self._users.get(n, ())) for n in group.nodes):
+            return False
+        size = MUCH_LARGER * max(size_of(group.domain or ()), size_of(other.domain or ()))
+        own = {id(group), *map(id, self._taken_groups(group))}
+        more = [g for g in self._taken_groups(other) if id(g) not in own]
+        return id(other) not in own and any(size_of(g.domain or ()) >= size for g in more)
 
     def _is_first(self, group: Group) -> bool:
         return group.nodes[0] in self._first

@@ -188,7 +188,26 @@ def _is_trailing(axes: Axes, shape: Shape) -> bool:
     return axes == tuple(range(len(shape) - len(axes), len(shape)))
 
 
+def _before_reshape(m: Match) -> Value | None:
+    """Return a sum over first axes of something before a reshape that only divided or joined these.
+
+    It is then computed where that is made.
+    """
+    axes, value = reduced_axes(m.root), m["x"]
+    shape = m.nodes["reshaped"].outputs[0].shape
+    kept = shape[len(axes) :]
+    lead = len(value.shape) - len(kept)
+    leading = axes == tuple(range(len(axes)))
+    same = lead >= 1 and value.shape[lead:] == kept and value.dtype in DTYPES
+    if not (leading and kept and same) or 0 in shape:
+        return None
+    dtype = computed_dtype(m.root.outputs[0].dtype)
+    return _finished(m, m.make("sum", value, attrs=(tuple(range(lead)), False, dtype)))
+
+
 RULES = (
+    Rule("sum of a reshape", P.sum(P.reshape(x) @ "reshaped"), _before_reshape),
+    Rule("sum_to of a reshape", P.sum_to(P.reshape(x) @ "reshaped"), _before_reshape),
     Rule("sum in two steps", P.sum(x), _in_two_steps(_sum)),
     Rule("sum_to in two steps", P.sum_to(x), _in_two_steps(_sum)),
     Rule("mean in two steps", P.mean(x), _in_two_steps(_mean)),

@@ -13,8 +13,17 @@ from ....core.scalar.builder import PLACED, Expr
 from ....lower.kernels import Output, RowKernel
 from .fetching import LINE_BYTES, fetched_operands, fetching_pass
 from .phases import Phases
+from .picks import Pick
 from .placed import Turn, write_placed
-from .scalars import broadcast_to_lanes, combine, type_of, write_constant, write_operation
+from .scalars import (
+    broadcast_to_lanes,
+    combine,
+    identity_of,
+    type_of,
+    write_constant,
+    write_number,
+    write_operation,
+)
 from .streaming import AHEAD, operands_read_ahead, streamed_operands
 from .strided import by_vectors, load_strided
 from .text import FunctionText, ModuleText
@@ -105,6 +114,8 @@ class ElementWriter:
                 value = write_constant(self.f, expr, 1)
             elif expr.kind == "load":
                 value = self.f.load(element_of(expr.dtype), self.line.bases[expr.data])
+            elif id(expr) in self.phases.picks:
+                value = self._pick(expr, self.phases.picks[id(expr)])
             elif expr.kind in PLACED:
                 args = [self.row_value(a) for a in expr.args]
                 value = write_placed(expr, Turn(self, None, None, args))
@@ -112,6 +123,32 @@ class ElementWriter:
                 value = write_operation(self.f, expr, [self.row_value(a) for a in expr.args])
             self.line.rows[id(expr)] = value
         return self.line.rows[id(expr)]
+
+    def _pick(self, expr: Expr, pick: Pick) -> IRValue:
+        """Return a sum that is one element of the row, or none."""
+        f, place = self.f, self.row_value(pick.place)
+        exists = f.icmp("ult", place, self.kernel.columns)
+        value = self._element_at(pick.value, f.select(exists, place, 0), {})
+        for sign in pick.signs:
+            value = write_operation(f, sign, [value])
+        nothing = write_number(f, expr.dtype, identity_of("sum", expr.dtype), 1)
+        return combine(f, "sum", expr.dtype, nothing, f.select(exists, value, nothing))
+
+    def _element_at(self, expr: Expr, place: IRValue, env: dict[int, IRValue]) -> IRValue:
+        """Return the value of an expression for the one element at a place of the row."""
+        if not self.phases.is_full(expr):
+            return self.row_value(expr)
+        if id(expr) not in env:
+            if expr.kind == "index":
+                env[id(expr)] = place
+            elif expr.kind == "load":
+                at = self.f.mul(place, self.kernel.operands[expr.data].strides[-1])
+                found = self.address(expr.data, at, self.line.bases[expr.data])
+                env[id(expr)] = self.f.load(element_of(expr.dtype), found)
+            else:
+                args = [self._element_at(a, place, env) for a in expr.args]
+                env[id(expr)] = write_operation(self.f, expr, args)
+        return env[id(expr)]
 
     def elements(self, phase: int, i: IRValue, count: IRValue | None) -> dict[int, IRValue]:
         """Write what a pass computes for one vector of elements; return its values."""

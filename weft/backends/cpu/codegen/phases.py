@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ....core.dim import is_known
 from ....core.scalar.builder import CHEAP, Expr, postorder
 from ....lower.kernels import Output, RowKernel, ScatterKernel
+from .picks import Pick, pick_of
 
 SCRATCH_BYTES = 1 << 14  # of a row: several of them stay in the first-level cache
 
@@ -22,6 +23,7 @@ class Phases:
     full      expressions that vary along the row
     phase     the pass in which each expression is computed
     count     the number of passes
+    picks     sums that are one element of the row, which is computed without a pass
     kept      expressions whose values a later pass loads again
     places    the output operands that hold kept expressions; others have scratch memory
     streamed  the output operands that are written past the caches: given, but those that hold
@@ -36,9 +38,11 @@ class Phases:
         self.order = postorder([output.value for output in kernel.outputs])
         self.full: set[int] = set()
         self.phase: dict[int, int] = {}
+        self.picks: dict[int, Pick] = {}
         for expr in self.order:
             self._place(expr)
-        self.reductions = [e for e in self.order if e.kind == "reduce"]
+        reduced = [e for e in self.order if e.kind == "reduce"]
+        self.reductions = [e for e in reduced if id(e) not in self.picks]
         needed = [self.phase[id(o.value)] for o in kernel.outputs]
         needed += [self.phase[id(e.args[0])] for e in self.reductions]
         self.count = 1 + max(needed)
@@ -63,11 +67,25 @@ class Phases:
                 self.full.add(id(expr))
             self.phase[id(expr)] = 0
         elif expr.kind == "reduce":
-            self.phase[id(expr)] = 1 + self.phase[id(expr.args[0])]
+            self._reduce(expr)
         else:
             self.phase[id(expr)] = max((self.phase[id(a)] for a in expr.args), default=0)
             if any(id(a) in self.full for a in expr.args) or self._moves_on(expr):
                 self.full.add(id(expr))
+
+    def _reduce(self, expr: Expr) -> None:
+        """Place a reduction: after the pass over its elements, unless it is one of them."""
+        pick = pick_of(expr, self.is_full)
+        if pick is None or not self._lies_in_sequence(pick.value):
+            self.phase[id(expr)] = 1 + self.phase[id(expr.args[0])]
+        else:
+            self.picks[id(expr)] = pick
+            self.phase[id(expr)] = self.phase[id(expr.args[0])]
+
+    def _lies_in_sequence(self, expr: Expr) -> bool:
+        """Tell whether what is read along the row lies there as its elements do, not turned."""
+        read = {e.data for e in postorder([expr]) if e.kind == "load" and self.is_full(e)}
+        return all(self.kernel.operands[i].strides[-1] == 1 for i in read)
 
     def _moves_on(self, expr: Expr) -> bool:
         """Tell whether a load by an offset varies along the row of itself."""

@@ -16,6 +16,7 @@ from ....core.shape import Size
 from ....lower.kernels import RowKernel, ScatterKernel
 from .random_lanes import write_random
 from .scalars import broadcast_to_lanes, type_of
+from .strided import load_strided
 from .text import FunctionText
 from .values import IRValue, bytes_of, element_of, lanes_of, vector_of
 
@@ -122,6 +123,11 @@ def _load_at(expr: Expr, turn: Turn) -> IRValue:
     stride = turn.writer.kernel.operands[number].strides[-1]
     base = turn.writer.bases[number]
     if turn.lanes > 1 and stride not in (0, 1):
+        if guard is None and turn.i is not None and lanes_of(offset.type) == 1:
+            place = turn.f.gep(base, offset, element_of(expr.dtype))
+            return load_strided(
+                turn.f, type_of(expr, turn.lanes), place, turn.i, stride, turn.count
+            )
         offset = turn.spread(offset)
     if lanes_of(offset.type) > 1:
         return _gathered(expr, turn, base, stride, offset, guard)

@@ -203,7 +203,8 @@ class RowWriter(ElementWriter):
         """Write the values per row that are known before a pass."""
         for expr in self.phases.order:
             ready = self.phases.phase[id(expr)] == phase and not self.phases.is_full(expr)
-            if ready and id(expr) not in self.line.rows and expr.kind != "reduce":
+            awaited = expr.kind == "reduce" and id(expr) not in self.phases.picks
+            if ready and id(expr) not in self.line.rows and not awaited:
                 self.row_value(expr)
 
     def _pass(self, phase: int) -> None:

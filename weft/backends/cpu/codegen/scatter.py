@@ -47,10 +47,17 @@ class _ScatterWriter:
         self.lanes = self._lanes()
 
     def _lanes(self) -> int:
+        if self._is_single:
+            return 1
         strides = {o.strides[-1] for o in self.kernel.operands}
         if self.phases.is_full(self.kernel.offset) or not strides <= {0, 1}:
             return 1
         return self.f.target.lanes(self.kernel.value.dtype)
+
+    @property
+    def _is_single(self) -> bool:
+        """Tell whether rows have one element: a vector of it would only be slow to mask."""
+        return is_known([self.kernel.columns]) and self.kernel.columns == 1
 
     def write(self) -> None:
         """Write the function."""
@@ -108,6 +115,10 @@ class _ScatterWriter:
         for expr in self.phases.order:
             if not self.phases.is_full(expr):
                 self._row_value(expr)
+
+        if self._is_single:
+            self._put(first, None)
+            return
 
         def body(i: IRValue, count: IRValue | None) -> None:
             self._put(self.f.add(first, i), count)

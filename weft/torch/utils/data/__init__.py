@@ -74,6 +74,19 @@ class TensorDataset(Dataset):
     def __getitem__(self, index: Any) -> Any:
         return tuple(x[index] for x in self.tensors)
 
+    def take_batch(self, indices: Any) -> Any:
+        """Return the rows at `indices` as a batch, those of each tensor in one go."""
+        places, length = np.asarray(indices), len(self)
+        inside = places.dtype.kind in "iu" and bool(((-length <= places) & (places < length)).all())
+        if not inside or not all(map(_is_plain, self.tensors)):
+            return _collated([self[i] for i in indices])
+        return [core.wrap(x._value.take(places, axis=0)) for x in self.tensors]
+
+
+def _is_plain(x: Any) -> bool:
+    """Tell whether something is a tensor in the memory of the machine."""
+    return isinstance(x, core.Tensor) and type(x._value) is np.ndarray
+
 
 class StackDataset(Dataset):
     """Items that are those of several datasets together."""

@@ -629,3 +629,22 @@ def test_steps_of_a_turn_do_not_change_bits(shape, monkeypatch):
         found.append(out)
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN"])
+def test_columns_of_half_a_vector(dtype, layout):
+    """The last panel may be narrower than a vector: as narrow as a half, or less."""
+    kinds, lanes = {"N": "rows", "T": "columns"}, host().lanes(dtype)
+    for n in (lanes // 2, 2 * lanes + 1, 4 * lanes + lanes // 2, 5 * lanes + lanes // 2):
+        x = matrix((70, 300), dtype, kinds[layout[0]])
+        y = matrix((300, n), dtype, kinds[layout[1]])
+        check(x, y, np.zeros((70, n), dtype))
+
+
+def test_wide_vectors_are_halved_where_half_of_the_last_has_no_columns():
+    x, y, out = (np.zeros(shape, "float32") for shape in ((70, 300), (300, 200), (70, 200)))
+    assert "fma.v8f32" in text_of(kernel_of(x, y, out), avx512())
+    assert "fma.v4f32" not in text_of(kernel_of(x, y, out), avx2())
+    wide = np.zeros((70, 208), "float32")
+    assert "fma.v8f32" not in text_of(kernel_of(x, np.zeros((300, 208), "float32"), wide), avx512())

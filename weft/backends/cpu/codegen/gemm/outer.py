@@ -21,6 +21,7 @@ from .windows import WindowPanel, write_window_panel
 
 CACHE_LINE = 64
 PREFETCH_PANELS = 3
+HALVED_BYTES = 64  # vectors that some processors compute half by half, and halves in half the time
 MOST_PIECES = 5  # of a vector that tiles read out of windows: each more is a mask in a register
 
 
@@ -300,6 +301,14 @@ class OuterWriter(PartWriter):
         if self._has_more_rows(form) or rows is part.block.rows:
             self._call_tiles(self._tile(form), x, place, out, bias, place, rows, *rest)
 
+    def _lanes(self, form: Form) -> int:
+        """Return the lanes of a tile's vectors: half of them where no others have columns."""
+        plan, n = self.plan, self.product.n
+        if plan.lanes * bytes_of(self.element) < HALVED_BYTES or not is_known([n]):
+            return plan.lanes
+        narrow = form.vectors == 1 and (form == plan.last or plan.panels == 1)
+        return plan.lanes // 2 if narrow and 0 < 2 * (n % plan.width) <= plan.lanes else plan.lanes
+
     def _has_more_rows(self, form: Form) -> bool:
         """Tell whether there may be tiles below the first."""
         return not is_known([self.product.m]) or self.product.m > form.rows
@@ -315,7 +324,7 @@ class OuterWriter(PartWriter):
         return self._packing_tile(form) if self._lies_as_packed(form, columns) else None
 
     def _window_panel(self, form: Form) -> WindowPanel:
-        return WindowPanel(self.element, self.plan.lanes, form.vectors, self.product.windows)
+        return WindowPanel(self.element, self._lanes(form), form.vectors, self.product.windows)
 
     @property
     def _is_ungrouped(self) -> bool:
@@ -330,7 +339,7 @@ class OuterWriter(PartWriter):
         plan = self.plan
         in_strips = self.y.value is None if self._is_ungrouped else form == plan.form
         by_row = self.y.source(by_row=True).by_vectors
-        return by_row and columns == form.vectors * plan.lanes and in_strips
+        return by_row and columns == form.vectors * self._lanes(form) and in_strips
 
     @contextmanager
     def _if_packing(self, part: _Part) -> Iterator[None]:
@@ -358,13 +367,13 @@ class OuterWriter(PartWriter):
         return Tile(
             element=self.element,
             itemsize=bytes_of(self.element),
-            lanes=plan.lanes,
+            lanes=self._lanes(form),
             rows=form.rows,
             vectors=form.vectors,
             x_down=x.down,
             x_across=x.across,
             x_stack=self.depth_room if plan.pack_x else 0,
-            y_line=form.vectors * plan.lanes if plan.pack_y else product.y.down,
+            y_line=form.vectors * self._lanes(form) if plan.pack_y else product.y.down,
             y_aligned=plan.pack_y,
             out_down=product.out.down,
             out_across=product.out.across,
@@ -439,11 +448,11 @@ class OuterWriter(PartWriter):
 
     def _pack_y(self, y: Places, place: IRValue, form: Form, columns: Size, depth: IRValue) -> None:
         """Copy a block of a panel, line by line of as many columns as the tile has."""
-        f, plan = self.f, self.plan
-        width = form.vectors * plan.lanes
+        f, lanes = self.f, self._lanes(form)
+        width = form.vectors * lanes
         lines = self.y.source(by_row=True)
         if lines.by_vectors:
-            copy = Copy(self.element, plan.lanes, lines, width, 1, ())
+            copy = Copy(self.element, lanes, lines, width, 1, ())
             prefetch = self._prefetched
             name = self.once(
                 ("panel", copy, columns),
@@ -454,5 +463,5 @@ class OuterWriter(PartWriter):
             return
         columnwise = self.y.source(by_row=False)
         for depths in self._each_kind_of_depth(depth):
-            copy = Copy(self.element, plan.lanes, columnwise, 1, width, depths)
+            copy = Copy(self.element, lanes, columnwise, 1, width, depths)
             self._call_copy("pack_y", copy, y, place, f.constant("i64", columns), depth)

@@ -27,6 +27,7 @@ DOT_ROWS = 24  # dot products of more rows and columns would want blocks that st
 SWEEP_VECTORS = 128
 SWEEP_LEAST_DEPTH = 16
 CHUNK_WORK = 1 << 19
+PARTS_OF_THREAD = 4  # so many, that threads which began late or wait do not keep others waiting
 MOST_VECTORS = 4
 DOT_BLOCK = 4  # tiles of a block of rows, at least
 BLOCKS_OF_CHUNK = 4
@@ -47,6 +48,7 @@ PAGE_BYTES = 4096
 LINE_BYTES = 64
 STACK_LEAST_PANELS = 32  # that use a stack, so that packing rows that lie well pays
 STACK_LEAST_DEPTH = 256
+STACK_LEAST_CONFLICTING = 8  # panels that use rows which a cache has no room for side by side
 NEAR_BYTES = 512  # lines so near can be read side by side, without packing
 
 
@@ -70,6 +72,7 @@ class GemmPlan:
     pack_x, pack_y whether blocks are copied first, so that tiles read them in sequence
     group          blocks of rows that share packed panels of y
     strip          panels that are packed for them at a time
+    far_x          whether what a block of rows reads of x is more than stays in the second cache
     """
 
     product: Product
@@ -83,6 +86,7 @@ class GemmPlan:
     pack_y: bool
     group: Size = 1
     strip: Size = 1
+    far_x: bool = False
 
     @property
     def width(self) -> int:
@@ -142,10 +146,16 @@ class GemmPlan:
         product = self.product
         work = product_work(size_of(product.batch), product.m, product.n, product.k)
         # Each part packs x anew, and uses it for all its panels; sweeps read memory in long runs.
-        each = 1 if self.pack_x else 2 if self.way == "sweep" else 4
+        once = self.pack_x or self._reads_x_often(threads)
+        each = 1 if once else 2 if self.way == "sweep" else PARTS_OF_THREAD
         wanted = threads * each if threads > 1 else 1
         parts = max(1, min(self.units, work // CHUNK_WORK, wanted))
         return parts - parts % threads if parts > threads else parts
+
+    def _reads_x_often(self, threads: int) -> bool:
+        """Tell whether small parts would each read more of x, which is far, than of y."""
+        columns = self.units // (PARTS_OF_THREAD * threads) * self.width
+        return bool(self.far_x and columns < self.row_block)
 
 
 def plan_for(kernel: GemmKernel, target: Target) -> GemmPlan:
@@ -252,6 +262,7 @@ def outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> G
         last = _as_high(last, wide)
     depth = _inner_block(product, target, width * itemsize, itemsize)
     step = math.lcm(wide.rows, last.rows if last else 1)
+    rows = row_block_of(product, panels, step, depth * itemsize, target)
     plan = GemmPlan(
         product,
         lanes,
@@ -259,9 +270,10 @@ def outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> G
         wide,
         last,
         depth,
-        row_block_of(product, panels, step, depth * itemsize, target),
+        rows,
         pack_x,
         product.y_more is not None or _packs_y(product, wide, lanes, itemsize, target),
+        far_x=bool(min(rows, product.m) * product.k * itemsize > target.l2_bytes // 2),
     )
     return grouped(plan, target, wide.rows, depth * itemsize)
 
@@ -329,8 +341,8 @@ def row_block_of(product: Product, panels: int, step: int, row_bytes: int, targe
     whole = size_of(product.batch) * panels
     flops = 2 * size_of(product.batch) * product.m * product.n * product.k
     wanted = min(WANTED_UNITS, flops // CHUNK_WORK, whole * product.m // LEAST_ROWS)
-    blocks = max(1, -(-product.m // most), -(-wanted // max(1, whole)))
-    rows = min(MOST_ROWS, -(-product.m // blocks))
+    blocks = max(1, -(-product.m // min(most, MOST_ROWS)), -(-wanted // max(1, whole)))
+    rows = -(-product.m // blocks)  # of as many rows each: threads get as many units
     return int(max(step, -(-rows // step) * step))
 
 
@@ -343,7 +355,7 @@ def _packs_x(product: Product, panels: int, itemsize: int) -> bool:
         return panels >= (5 if apart <= NEAR_BYTES else 3)
     conflicting = product.x.down * itemsize % PAGE_BYTES == 0 and product.m > 6
     long = panels >= STACK_LEAST_PANELS and product.k >= STACK_LEAST_DEPTH
-    return long or (panels >= 8 and conflicting)
+    return long or (panels >= STACK_LEAST_CONFLICTING and conflicting)
 
 
 def _packs_y(product: Product, form: Form, lanes: int, itemsize: int, target: Target) -> bool:
