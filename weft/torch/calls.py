@@ -2,6 +2,7 @@
 
 face_function(fn)   results are tensors of this face, `out=` is written into, and operands
                     without dimensions take the dtype of the others
+of_tensor(fn)       the same of functions whose first operand is a tensor, and nothing else
 in_place(fn)        the same as a method that writes into its tensor
 """
 
@@ -70,6 +71,46 @@ def face_function(
 
     _tell(fn, settle)
     return call
+
+
+def of_tensor(fn: Function, name: str | None = None) -> Function:
+    """Return a function of Weft's as one of this face, whose first operand must be a tensor."""
+    general = face_function(fn, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args and args[0].__class__ not in PLAIN:
+            check_tensor(args[0], call.__name__)
+        if kwargs or len(args) != 1:
+            return general(*args, **kwargs)
+        try:
+            result = fn(args[0])
+        except WeftError as error:  # of a tensor that is Weft's
+            raise phrase(error, call.__name__, {"args": args}) from None
+        face = FACES[result.__class__]
+        if face is None:
+            return adopt(result)
+        result.__class__ = face
+        return result
+
+    call.__name__, call.__qualname__ = general.__name__, general.__qualname__
+    call.__doc__ = general.__doc__
+    call.__wrapped__ = fn  # type: ignore[attr-defined]  # whose signature help() shows
+
+    def settle(made: Function) -> None:
+        nonlocal fn
+        fn = made
+
+    _tell(fn, settle)
+    return call
+
+
+def check_tensor(x: Any, function: str, name: str = "input", place: int = 1) -> None:
+    """Raise if an operand is no tensor, in PyTorch's words."""
+    if not isinstance(x, core.Tensor):
+        raise TypeError(
+            f"{function}(): argument '{name}' (position {place}) must be Tensor, not "
+            f"{type(x).__name__}"
+        )
 
 
 def _tell(fn: Function, settle: Callable[[Function], None]) -> None:

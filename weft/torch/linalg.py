@@ -29,7 +29,7 @@ LinAlgError = _LinAlgError
 _SAME = names("""
     cholesky_ex cross det eigvalsh householder_product inv inv_ex ldl_factor
     ldl_factor_ex ldl_solve lu lu_factor lu_factor_ex lu_solve matmul matrix_exp
-    matrix_power matrix_rank multi_dot pinv solve_ex svdvals tensorinv tensorsolve
+    matrix_power matrix_rank pinv solve_ex svdvals tensorinv tensorsolve
     vander vecdot cond solve
 """)
 
@@ -305,7 +305,11 @@ OWN = {
     "householder_product": householder_product,
     **{name: _symmetric(name) for name in names("ldl_factor ldl_factor_ex ldl_solve")},
 }
-FUNCTIONS: dict[str, Any] = {**functions_named(_SAME, "linalg"), **OWN}
+FUNCTIONS: dict[str, Any] = {
+    **functions_named(_SAME, "linalg"),
+    **functions_named(["multi_dot"], "linalg", make=face_function),  # of a list
+    **OWN,
+}
 globals().update(FUNCTIONS)
 
 

@@ -37,18 +37,13 @@ VIEW_OF_LEAF = (
 )
 
 SEVERAL = (
-    "Output 0 of a function that returns multiple views is a view and is being modified inplace. "
-    "Such functions do not allow the output views to be modified inplace. You should replace the "
-    "inplace operation by an out-of-place one."
+    "Output {} of {} is a view and {} modified inplace. This view is the output of a function that "
+    "returns multiple views. Such functions do not allow the output views to be modified inplace. "
+    "You should replace the inplace operation by an out-of-place one."
 )
 NOT_COPIED = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
     "the moment: copy x.detach(), or use x.clone()"
-)
-SEVERAL_WRITTEN = (
-    "Output 0 of a function that returns multiple views is a view and its base or another view of "
-    "its base has been modified inplace. Such functions do not allow the output views to be "
-    "modified inplace. You should replace the inplace operation by an out-of-place one."
 )
 
 
@@ -156,7 +151,7 @@ def check_writable(view: Any) -> None:
     if base.requires_grad and base.is_leaf:
         raise RuntimeError(VIEW_OF_LEAF)
     if view._window.several and base.requires_grad:
-        raise RuntimeError(SEVERAL)
+        raise RuntimeError(SEVERAL.format(*view._window.several, "is being"))
 
 
 class View(Viewing, Tensor):
@@ -185,7 +180,9 @@ class View(Viewing, Tensor):
         if node is None or (isinstance(node, Leaf) and not self._tracked):
             return None
         if self._first is not None and self._first() is not self._base._value:
-            raise RuntimeError(SEVERAL_WRITTEN)
+            place, function = self._window.several or (0, "")
+            written = "its base or another view of its base has been"
+            raise RuntimeError(SEVERAL.format(place, function, written))
         if self._cached is None or self._cached[0] is not node:
             with enable_grad():
                 self._cached = node, self._window.read(self.is_view_of)._node
