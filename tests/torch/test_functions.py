@@ -178,3 +178,24 @@ def test_scatter_with_a_reduction():
     assert x.scatter(1, index, 2.0, reduce="multiply").tolist() == [[4, 1], [2, 2]]
     with pytest.raises(RuntimeError, match="either add or multiply"):
         torch.scatter(x, 1, index, x, reduce="mean")
+
+
+MATRIX, VECTOR, BATCH = torch.eye(2) + 1, torch.ones(2), torch.ones(1, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "operands"),
+    [
+        (torch.addmm, {"input": MATRIX, "mat1": MATRIX, "mat2": MATRIX}),
+        (torch.addmv, {"input": VECTOR, "mat": MATRIX, "vec": VECTOR}),
+        (torch.baddbmm, {"input": BATCH, "batch1": BATCH, "batch2": BATCH}),
+        (torch.bmm, {"input": BATCH, "mat2": BATCH}),
+        (torch.dot, {"input": VECTOR, "tensor": VECTOR}),
+        (torch.pow, {"input": MATRIX, "exponent": 2}),
+        (torch.isin, {"elements": MATRIX, "test_elements": VECTOR}),
+        (torch.linalg.inv, {"A": MATRIX}),
+        (torch.nn.functional.cosine_similarity, {"x1": MATRIX, "x2": MATRIX}),
+    ],
+)
+def test_operands_by_the_names_of_pytorch(function, operands):
+    assert function(**operands).tolist() == function(*operands.values()).tolist()

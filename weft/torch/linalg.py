@@ -266,7 +266,7 @@ def matrix_norm(
 
 
 def norm(
-    A: Any,
+    input: Any,
     ord: Any = None,
     dim: Any = None,
     keepdim: bool = False,
@@ -277,10 +277,12 @@ def norm(
     """Return the norm of vectors or of matrices, as `ord` and `dim` say."""
     axes = (dim,) if isinstance(dim, int) else dim
     if ord is None or (axes is not None and len(axes) == 1 and not isinstance(ord, str)):
-        return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
-    if axes is None and A.ndim == 1 and not isinstance(ord, str):
-        return vector_norm(A, ord, None, keepdim, dtype=dtype, out=out)
-    return matrix_norm(A, ord, (-2, -1) if axes is None else axes, keepdim, dtype=dtype, out=out)
+        return vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
+    if axes is None and input.ndim == 1 and not isinstance(ord, str):
+        return vector_norm(input, ord, None, keepdim, dtype=dtype, out=out)
+    return matrix_norm(
+        input, ord, (-2, -1) if axes is None else axes, keepdim, dtype=dtype, out=out
+    )
 
 
 OWN = {

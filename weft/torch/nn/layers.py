@@ -10,7 +10,7 @@ from ...core.errors import WeftError
 from ...core.recordings import LAYERS as OPAQUE
 from ..adoption import adopt
 from ..devices import usable_device
-from ..legacy import by_name
+from ..legacy import by_name, by_place
 from ..names import description, names
 from ..phrasing import phrase
 from .module import Module
@@ -123,7 +123,7 @@ def _forward(name: str, behind: Any) -> Any:
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            args = _by_place(operands, args, kwargs)
+            args = by_place(operands, args, kwargs)
         try:
             return adopt(behind.forward(self, *args, **kwargs))
         except Exception as error:  # of others it is raised as it is
@@ -137,17 +137,6 @@ def _forward(name: str, behind: Any) -> Any:
 
     forward.__doc__ = description(behind.forward.__doc__)
     return forward
-
-
-def _by_place(
-    operands: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, ...]:
-    """Return arguments by place, with operands that were given by PyTorch's names taken out."""
-    for operand in operands[len(args) :]:
-        if operand not in kwargs:
-            break
-        args = (*args, kwargs.pop(operand))
-    return args
 
 
 def _missing(
