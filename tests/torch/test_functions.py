@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
 from weft import torch
+from weft.faces import serving
 
 X = np.array([[1.0, 5.0, 2.0], [7.0, 2.0, 4.0]])
 
@@ -199,3 +202,18 @@ MATRIX, VECTOR, BATCH = torch.eye(2) + 1, torch.ones(2), torch.ones(1, 2, 2)
 )
 def test_operands_by_the_names_of_pytorch(function, operands):
     assert function(**operands).tolist() == function(*operands.values()).tolist()
+
+
+def test_modules_of_distributions():
+    with serving({"torch": "weft.torch"}):
+        for name, held in (
+            ("normal", "Normal"),
+            ("studentT", "StudentT"),
+            ("transforms", "TanhTransform"),
+            ("constraints", "positive"),
+            ("kl", "kl_divergence"),
+            ("lowrank_multivariate_normal", "LowRankMultivariateNormal"),
+        ):
+            assert hasattr(import_module(f"torch.distributions.{name}"), held)
+        with pytest.raises(ModuleNotFoundError, match="does not have it"):
+            import_module("torch.distributions.nowhere")

@@ -12,6 +12,7 @@ from ..absent import absent
 from ..adoption import adopt
 from ..names import description
 from ..phrasing import phrase
+from .submodules import serve_submodules
 
 GIVING = frozenset(
     (
@@ -111,4 +112,9 @@ def kl_divergence(p: Any, q: Any) -> Any:
 
 
 register_kl = core_distributions.register_kl
+serve_submodules(
+    __name__,
+    {**CLASSES, "kl_divergence": kl_divergence, "register_kl": register_kl},
+    {"constraints": constraints, "transforms": transforms},
+)
 __getattr__ = absent(globals(), {})
