@@ -56,11 +56,11 @@ def test_modes_are_decorators():
 
 
 def test_the_mode_is_restored_after_an_error():
-    before = modes.grad_overrides
+    before = len(modes.grad_overrides)
     with pytest.raises(ZeroDivisionError), wf.no_grad():
         raise ZeroDivisionError
     assert wf.is_grad_enabled()
-    assert modes.grad_overrides == before
+    assert len(modes.grad_overrides) == before
 
 
 def test_one_context_object_may_be_entered_again():
@@ -249,7 +249,7 @@ def test_numpy_views_never_change():
 
 
 def test_set_grad_enabled_as_decorator():
-    before = modes.grad_overrides
+    before = len(modes.grad_overrides)
 
     @wf.set_grad_enabled(False)
     def inside():
@@ -259,7 +259,50 @@ def test_set_grad_enabled_as_decorator():
     assert inside() is False
     assert inside() is False
     assert wf.is_grad_enabled()
-    assert modes.grad_overrides == before
+    assert len(modes.grad_overrides) == before
+
+
+def test_a_call_that_switches_back_on_leaves_nothing_behind():
+    before = len(modes.grad_overrides)
+    for _ in range(3):
+        wf.set_grad_enabled(False)
+        assert not (leaf(1.0) * 2.0).requires_grad
+        with wf.enable_grad():
+            assert (leaf(1.0) * 2.0).requires_grad
+        with wf.no_grad():
+            wf.set_grad_enabled(True)
+            assert (leaf(1.0) * 2.0).requires_grad
+        assert not wf.is_grad_enabled()
+        wf.set_grad_enabled(True)
+        assert (leaf(1.0) * 2.0).requires_grad
+    assert len(modes.grad_overrides) == before
+
+
+def test_a_thread_that_ends_switched_off_leaves_nothing_behind():
+    before = len(modes.grad_overrides)
+    thread = Thread(target=wf.set_grad_enabled, args=(False,))
+    thread.start()
+    thread.join()
+    assert len(modes.grad_overrides) == before
+
+
+def test_a_task_keeps_the_mode_that_it_began_in():
+    found = []
+
+    async def ask():
+        await asyncio.sleep(0)
+        found.append((leaf(1.0) * 2.0).requires_grad)
+        wf.set_grad_enabled(True)
+        found.append((leaf(1.0) * 2.0).requires_grad)
+
+    async def start():
+        with wf.no_grad():
+            task = asyncio.create_task(ask())
+        assert wf.is_grad_enabled()
+        await task
+
+    asyncio.run(start())
+    assert found == [False, True]
 
 
 def test_no_grad_as_bare_decorator():

@@ -9,6 +9,7 @@ import pytest
 
 import weft.chainer
 from weft.faces import serving
+from weft.faces.serving import is_served
 
 FACES = {"chainer": "weft.chainer"}
 
@@ -30,6 +31,13 @@ def test_faces_keep_their_own_names_and_specs() -> None:
     assert module.__name__ == "weft.chainer.links"
     assert module.__spec__ is not None
     assert module.__spec__.name == "weft.chainer.links"
+
+
+def test_it_can_be_asked_what_is_served() -> None:
+    assert not is_served("chainer")
+    with serving(FACES):
+        assert is_served("chainer")
+        assert not is_served("numpy")
 
 
 def test_nothing_is_left_behind() -> None:

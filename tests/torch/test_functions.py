@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
 from weft import torch
+from weft.faces import serving
 
 X = np.array([[1.0, 5.0, 2.0], [7.0, 2.0, 4.0]])
 
@@ -178,3 +181,39 @@ def test_scatter_with_a_reduction():
     assert x.scatter(1, index, 2.0, reduce="multiply").tolist() == [[4, 1], [2, 2]]
     with pytest.raises(RuntimeError, match="either add or multiply"):
         torch.scatter(x, 1, index, x, reduce="mean")
+
+
+MATRIX, VECTOR, BATCH = torch.eye(2) + 1, torch.ones(2), torch.ones(1, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "operands"),
+    [
+        (torch.addmm, {"input": MATRIX, "mat1": MATRIX, "mat2": MATRIX}),
+        (torch.addmv, {"input": VECTOR, "mat": MATRIX, "vec": VECTOR}),
+        (torch.baddbmm, {"input": BATCH, "batch1": BATCH, "batch2": BATCH}),
+        (torch.bmm, {"input": BATCH, "mat2": BATCH}),
+        (torch.dot, {"input": VECTOR, "tensor": VECTOR}),
+        (torch.pow, {"input": MATRIX, "exponent": 2}),
+        (torch.isin, {"elements": MATRIX, "test_elements": VECTOR}),
+        (torch.linalg.inv, {"A": MATRIX}),
+        (torch.nn.functional.cosine_similarity, {"x1": MATRIX, "x2": MATRIX}),
+    ],
+)
+def test_operands_by_the_names_of_pytorch(function, operands):
+    assert function(**operands).tolist() == function(*operands.values()).tolist()
+
+
+def test_modules_of_distributions():
+    with serving({"torch": "weft.torch"}):
+        for name, held in (
+            ("normal", "Normal"),
+            ("studentT", "StudentT"),
+            ("transforms", "TanhTransform"),
+            ("constraints", "positive"),
+            ("kl", "kl_divergence"),
+            ("lowrank_multivariate_normal", "LowRankMultivariateNormal"),
+        ):
+            assert hasattr(import_module(f"torch.distributions.{name}"), held)
+        with pytest.raises(ModuleNotFoundError, match="does not have it"):
+            import_module("torch.distributions.nowhere")

@@ -50,6 +50,11 @@ def test_processes_that_fail_are_named():
         spawn(divmod, (0,), nprocs=1, start_method="fork")
 
 
+def test_processes_of_served_scripts_are_served():
+    with serving({"torch": "weft.torch"}):
+        spawn(lambda place: import_module("torch"), nprocs=1)
+
+
 @pytest.mark.parametrize("options", [{}, {"avg_fn": get_ema_avg_fn(0.5)}])
 def test_averages_of_weights(options):
     model = torch.nn.Linear(1, 1, bias=False)
@@ -89,6 +94,18 @@ def test_functions_that_choose_by_classes_can_be_allowed():
     assert step(torch.zeros(2)).tolist() == [1, 1]
     assert "1 recording(s), 0 call(s) ran eagerly" in str(step.explain())
     assert torch._dynamo.allow_in_graph is torch.compiler.allow_in_graph
+
+
+def test_packages_that_choose_by_classes_can_be_allowed(tmp_path, monkeypatch):
+    text = "known = {}\ndef scaled(x):\n    return x * known.setdefault(type(x), 2)\n"
+    (tmp_path / "choosing_by_class.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    chosen = import_module("choosing_by_class")
+    assert torch.compiler.allow_in_graph(chosen) is chosen
+    step = torch.compile(lambda x: chosen.scaled(x) + 1)
+    assert step(torch.ones(2)).tolist() == [3, 3]
+    assert step(torch.zeros(2)).tolist() == [1, 1]
+    assert "1 recording(s), 0 call(s) ran eagerly" in str(step.explain())
 
 
 def test_probes_of_the_compiler():

@@ -148,6 +148,100 @@ def test_parametrizations():
     np.testing.assert_allclose(layer(torch.ones(2)).item(), 2.0, rtol=1e-6)
 
 
+def test_weight_norm_has_pytorchs_names_and_takes_the_older_ones():
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
+    names = ["parametrizations.weight.original0", "parametrizations.weight.original1"]
+    assert list(layer.state_dict()) == ["bias", *names]
+    assert [tuple(x.shape) for x in layer.state_dict().values()] == [(3,), (3, 1), (3, 2)]
+    older = nn.utils.weight_norm(nn.Linear(2, 3))
+    report = layer.load_state_dict(older.state_dict())
+    assert not report.missing_keys
+    np.testing.assert_allclose(layer.weight.detach(), older.weight.detach(), rtol=1e-6)
+    layer(torch.ones(1, 2)).sum().backward()
+    older(torch.ones(1, 2)).sum().backward()
+    magnitude, direction = layer.parametrizations.weight.originals()
+    np.testing.assert_allclose(magnitude.grad, older.weight_g.grad, rtol=1e-6)
+    np.testing.assert_allclose(direction.grad, older.weight_v.grad, atol=1e-6)
+    nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    assert list(layer.state_dict()) == ["bias", "weight"]
+    assert isinstance(layer.weight, nn.Parameter)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_spectral_norm_is_one_and_follows_training(compiled):
+    torch.manual_seed(0)
+    layer = nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3), n_power_iterations=5)
+    assert list(layer.state_dict())[1:] == [
+        "parametrizations.weight.original",
+        "parametrizations.weight.0._u",
+        "parametrizations.weight.0._v",
+    ]
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = layer(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = torch.compile(step) if compiled else step
+    losses = [run(torch.ones(2, 4)).item() for _ in range(5)]
+    assert losses[-1] < losses[0]
+    largest = torch.linalg.svdvals(layer.eval().weight.detach())[0].item()
+    assert abs(largest - 1) < 0.05
+    with pytest.raises(ValueError, match="n_power_iterations=0"):
+        nn.utils.parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0)
+
+
+def test_parametrizations_in_a_row_are_inverted_and_taken_back():
+    class Doubled(nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+        def right_inverse(self, x):
+            return x / 2
+
+    parametrize = nn.utils.parametrize
+    layer = nn.Linear(2, 2, bias=False)
+    held, before = layer.weight, layer.weight.detach().clone()
+    parametrize.register_parametrization(layer, "weight", Doubled())
+    assert layer.parametrizations.weight.original is held
+    np.testing.assert_array_equal(layer.weight.detach(), before)
+    parametrize.register_parametrization(layer, "weight", Doubled())
+    np.testing.assert_array_equal(layer.weight.detach(), 2 * before)
+    layer.weight = torch.ones(2, 2)
+    np.testing.assert_array_equal(held.detach(), np.full((2, 2), 0.25))
+    with parametrize.cached():
+        assert layer.weight is layer.weight
+    assert parametrize.type_before_parametrizations(layer) is nn.Linear
+    parametrize.remove_parametrizations(layer, "weight", leave_parametrized=False)
+    assert layer.weight is held
+    with pytest.raises(ValueError, match="does not have a parameter, a buffer"):
+        parametrize.register_parametrization(layer, "nothing", Doubled())
+    with pytest.raises(ValueError, match="may not change the shape"):
+        parametrize.register_parametrization(layer, "weight", nn.Flatten(0))
+
+
+def test_hooks_around_states():
+    net = nn.Sequential(nn.Linear(1, 1))
+    seen = []
+    net.register_state_dict_pre_hook(lambda m, prefix, keep_vars: seen.append(prefix))
+    net[0].register_state_dict_post_hook(lambda m, s, prefix, meta: s.pop(f"{prefix}bias"))
+    state = net.state_dict(prefix="net.")
+    assert (list(state), seen) == (["net.0.weight"], ["net."])
+    handle = net[0].register_load_state_dict_pre_hook(
+        lambda m, s, prefix, *_: s.setdefault(f"{prefix}bias", torch.zeros(1))
+    )
+    net.register_load_state_dict_post_hook(lambda m, keys: seen.append(keys.missing_keys))
+    given = {"0.weight": torch.ones(1, 1)}
+    net.load_state_dict(given)
+    assert (net[0].bias.item(), seen[-1], list(given)) == (0.0, [], ["0.weight"])
+    handle.remove()
+    with pytest.raises(RuntimeError, match=r'Missing key\(s\) in state_dict: "0.bias"'):
+        net.load_state_dict(given)
+
+
 def test_containers_and_hooks():
     net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU(), nn.Identity()))
     seen = []

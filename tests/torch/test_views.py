@@ -152,3 +152,30 @@ def test_copies_of_views_are_tensors_of_their_own():
     assert torch.equal(copy.copy(torch.ones(2, 3)[0]), torch.ones(3))
     with pytest.raises(RuntimeError, match="deepcopy protocol"):
         copy.deepcopy(layer.weight[0])
+
+
+def test_which_functions_give_views_that_are_not_written_into():
+    def results(function):
+        return function(torch.ones(6, requires_grad=True) * 2)
+
+    with pytest.raises(RuntimeError, match="Output 1 of Unbind is a view and is being modified"):
+        results(torch.unbind)[1].add_(1)
+    with pytest.raises(RuntimeError, match="Output 1 of SplitWithSizes is a view"):
+        results(lambda y: y.split([2, 4]))[1].add_(1)
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        torch.ones(4).chunk(2)[0].add_(torch.ones(2, requires_grad=True))
+    for function in (lambda y: y.tensor_split(2), lambda y: y.tensor_split([2])):
+        part = results(function)[1]
+        part.add_(1)
+        assert part.tolist() == [3] * part.numel()
+        assert part.requires_grad
+
+
+def test_a_write_into_a_detached_view_is_seen_by_what_was_kept():
+    y = torch.ones(3, 3, requires_grad=True) * 1
+    part = y.diagonal()
+    alone = part.detach()
+    part.relu_()
+    alone.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()

@@ -102,7 +102,7 @@ class ReverseWalk:
             if node.__class__ is FanNode:
                 g = self._complete(node, g)
             if saved is FREED:
-                raise GradientError(freed_message(node))
+                raise freed_error(node)
             if special is not None:
                 grads = special(node, g)
             elif masks or op is WHERE:
@@ -253,12 +253,13 @@ def _by_itself(node: Any, rule: Callable[[Any], Sequence[Any]], g: Any) -> Seque
     return rule(g)
 
 
-def freed_message(node: Any) -> str:
-    """Return the message for a second walk through a graph that the first one freed."""
+def freed_error(node: Any) -> GradientError:
+    """Return the error for a second walk through a graph that the first one freed."""
     where = format_site(node.site)
-    return (
+    return GradientError(
         f"the graph behind {node.op.name}{f' (from {where})' if where else ''} was freed by an "
-        "earlier backward; pass retain_graph=True there, or compute the result again"
+        "earlier backward; pass retain_graph=True there, or compute the result again",
+        freed=node.op.name,
     )
 
 

@@ -162,7 +162,7 @@ class EntryWriter:
         """Yield the conditions on what is the same for all functions."""
         yield "not scopes and modes.base is None and not config.debug_interpret"
         yield f"config.default_float == {config.default_float!r}"
-        grad = "(is_grad_enabled() if modes.grad_overrides else modes.grad_default)"
+        grad = "(not modes.grad_overrides or is_grad_enabled())"
         yield grad if is_grad_enabled() else f"not {grad}"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.early import ExchangerTest, exchange_recorded
-from ..autodiff.engine import freed_message
+from ..autodiff.engine import freed_error
 from ..autodiff.exchangers import exchangers
 from ..autodiff.reverse import check_root, check_single, checked_gradient
 from ..autodiff.static.reverse import places_of, symbol_gradients, total
@@ -522,7 +522,7 @@ class Recorder(Tracer):
             found = self._behind(root)
         freed = next((node for node in reversed(found) if node in self._freed), None)
         if freed is not None:
-            raise GradientError(freed_message(freed))
+            raise freed_error(freed)
         return [n for n in found if self.inner_leaves.keys().isdisjoint(n.outputs)]
 
     def _runs_python(self, ys: Sequence[Tensor]) -> bool:

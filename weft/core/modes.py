@@ -1,8 +1,8 @@
 """What surrounds an operation: whether it is recorded for gradients, and who runs it.
 
-Both modes are local to the thread (and to the asyncio task), with a process-wide default. Reading a
-context variable on every operation would cost a tenth of it, so `modes` keeps two global counters:
-while they are zero, as almost always, nothing else is looked at.
+Both modes are local to the thread (and to the asyncio task). Reading a context variable on every
+operation would cost a tenth of it, so `modes` counts, over all of them, those that differ from the
+default: while there are none, as almost always, nothing else is looked at.
 """
 
 from __future__ import annotations
@@ -30,25 +30,23 @@ class Interpreter(Protocol):
 class Modes:
     """Count, over all threads, the contexts that differ from the default.
 
-    base   runs operations where no other interpreter does, while there are tensors that are not on
-           the CPU (core/placing.py); it counts as an interpreter once it has been there
+    base             runs operations where no other interpreter does, while there are tensors that
+                     are not on the CPU (core/placing.py); it counts as an interpreter once it has
+                     been there
+    grad_overrides   has an entry for each `_Off` that exists, so it is empty where every context
+                     records; a list, whose changes need no lock: the last holder of one may be
+                     let go of at any time
     """
 
-    __slots__ = ("_lock", "base", "grad_default", "grad_overrides", "interpreters")
+    __slots__ = ("_lock", "base", "grad_overrides", "interpreters")
 
     base: Interpreter | None
 
     def __init__(self) -> None:
         self.interpreters = 0
         self.base = None
-        self.grad_overrides = 0
-        self.grad_default = True
+        self.grad_overrides: list[None] = []
         self._lock = fork_safe_lock("modes")
-
-    def count_grad(self, change: int) -> None:
-        """Count a context that fixes the grad mode in or out."""
-        with self._lock:
-            self.grad_overrides += change
 
     def count_interpreter(self, change: int) -> None:
         """Count an interpreter context in or out."""
@@ -57,7 +55,25 @@ class Modes:
 
 
 modes = Modes()
-_grad_enabled: ContextVar[bool | None] = ContextVar("weft_grad_enabled", default=None)
+
+
+class _Off:
+    """Stands in contexts that do not record, and is counted for as long as one of them holds it.
+
+    A thread may end without switching back on, and a task begins with a copy of its parent's
+    context: only the lifetime of what contexts hold tells how long somebody may be off.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        modes.grad_overrides.append(None)
+
+    def __del__(self, uncount: Callable[[], None] = modes.grad_overrides.pop) -> None:
+        uncount()
+
+
+_off: ContextVar[_Off | None] = ContextVar("weft_grad_off", default=None)
 _interpreter: ContextVar[Interpreter | None] = ContextVar("weft_interpreter", default=None)
 
 
@@ -67,8 +83,14 @@ def is_grad_enabled() -> bool:
     >>> is_grad_enabled()
     True
     """
-    local = _grad_enabled.get()
-    return modes.grad_default if local is None else local
+    return _off.get() is None
+
+
+def _set_grad(mode: bool) -> _Off | None:
+    """Switch recording on or off in this context; return what stood there before."""
+    before = _off.get()
+    _off.set(None if mode else before or _Off())
+    return before
 
 
 class set_grad_enabled:  # noqa: N801  (used like a function, as in PyTorch)
@@ -77,10 +99,8 @@ class set_grad_enabled:  # noqa: N801  (used like a function, as in PyTorch)
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise ArgumentTypeError(f"set_grad_enabled expects True or False. Received: {mode!r}")
-        self._previous: list[bool | None] = [_grad_enabled.get()]
         self._mode = mode
-        _grad_enabled.set(mode)
-        modes.count_grad(+1)
+        self._previous = [_set_grad(mode)]
 
     def __enter__(self) -> set_grad_enabled:
         """Keep the mode that the constructor set."""
@@ -88,8 +108,7 @@ class set_grad_enabled:  # noqa: N801  (used like a function, as in PyTorch)
 
     def __exit__(self, *exc: object) -> None:
         """Restore the mode of before."""
-        _grad_enabled.set(self._previous.pop())
-        modes.count_grad(-1)
+        _off.set(self._previous.pop())
 
     def __call__(self, fn: Callable[P, R]) -> Callable[P, R]:
         """Restore the mode of before and return `fn` wrapped so that its body runs in this one."""
@@ -104,13 +123,11 @@ class GradMode:
 
     def __init__(self, mode: bool) -> None:
         self._mode = mode
-        self._previous: list[bool | None] = []
+        self._previous: list[_Off | None] = []
 
     def __enter__(self) -> None:
         """Enter the mode."""
-        self._previous.append(_grad_enabled.get())
-        _grad_enabled.set(self._mode)
-        modes.count_grad(+1)
+        self._previous.append(_set_grad(self._mode))
 
     def __exit__(
         self,
@@ -119,8 +136,7 @@ class GradMode:
         traceback: TracebackType | None,
     ) -> None:
         """Restore the mode of before, also after an error."""
-        _grad_enabled.set(self._previous.pop())
-        modes.count_grad(-1)
+        _off.set(self._previous.pop())
 
     def __call__(self, fn: Callable[P, R]) -> Callable[P, R]:
         """Return `fn` wrapped so that its body runs in this mode."""

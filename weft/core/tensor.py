@@ -542,7 +542,8 @@ def check_differentiable(dtype: dt.DType) -> None:
     if not dt.is_float(dtype):
         raise DTypeError(
             f"only floating-point tensors can require gradients; this one is {dtype}: "
-            "cast it first, e.g. x.to(wf.float32)"
+            "cast it first, e.g. x.to(wf.float32)",
+            undifferentiable=dtype,
         )
 
 

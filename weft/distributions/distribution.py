@@ -194,7 +194,9 @@ class Distribution:
         if not is_dependent(support) and not holds(support, value):
             raise ArgumentError(
                 f"{type(self).__name__}: a value must satisfy {support!r}. "
-                f"Received: {_shown(value)}; validate_args=False skips the check"
+                f"Received: {_shown(value)}; validate_args=False skips the check",
+                support=support,
+                value=value,
             )
 
     def __repr__(self) -> str:

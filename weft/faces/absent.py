@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
 
 from .report import note_missing
+
+
+def _is_shown(name: str, module: dict[str, Any]) -> bool:
+    """Tell whether a name is one that programs use; modules that are not announced are Weft's."""
+    announced = name in module.get("__all__", ())
+    return not name.startswith("_") and (announced or not isinstance(module[name], ModuleType))
 
 
 def absent_names(
@@ -31,7 +38,7 @@ def absent_names(
             return f": {reasons[name]}"
         from difflib import get_close_matches  # noqa: PLC0415  (for those who miss a name)
 
-        near = get_close_matches(name, [n for n in module if not n.startswith("_")], n=3)
+        near = get_close_matches(name, [n for n in module if _is_shown(n, module)], n=3)
         return f"; did you mean {' or '.join(map(repr, near))}?" if near else otherwise
 
     return get

@@ -82,6 +82,11 @@ def serving(faces: Mapping[str, str]) -> Iterator[Serving]:
         sys.modules.update(hidden)
 
 
+def is_served(name: str) -> bool:
+    """Tell whether the imports of a framework are served now."""
+    return any(isinstance(finder, Serving) and name in finder.faces for finder in sys.meta_path)
+
+
 def _take_out(finder: Serving) -> dict[str, ModuleType]:
     """Remove modules of the served names from those that are loaded, and return them."""
     found = [name for name in sys.modules if name.partition(".")[0] in finder.faces]

@@ -214,7 +214,8 @@ def _sorting_order(fn: str, sizes: Integers, enforce_sorted: bool) -> Integers |
     if (np.diff(sizes) > 0).any():
         raise ArgumentError(
             f"{fn}: lengths must not increase. Received: {sizes.tolist()}; pass "
-            "enforce_sorted=False to have the batch sorted"
+            "enforce_sorted=False to have the batch sorted",
+            increasing=sizes.tolist(),
         )
     return None
 

@@ -9,7 +9,7 @@ weight_u and weight_v.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..core.modes import no_grad
@@ -44,7 +44,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     axis = None if dim is None else normalize_axis(dim, weight.ndim, "weight_norm: dim")
     record = WeightNorm(name, axis)
     magnitude, trained = record.norm(weight).detach(), weight.requires_grad
-    _attach(module, record)
+    attach_computed(module, record)
     module.register_parameter(f"{name}_g", Parameter(magnitude, trained))
     module.register_parameter(f"{name}_v", Parameter(weight.detach(), trained))
     return module
@@ -75,8 +75,11 @@ class WeightNorm(NamedTuple):
         return F.vector_norm(v, axis=axes, keepdims=True) if axes else F.abs(v)
 
     def compute(self, module: Module) -> Tensor:
-        """Return the weight; zero where v is zero, which has no direction."""
-        g, v = (getattr(module, source) for source in self.sources)
+        """Return the weight."""
+        return self.joined(*(getattr(module, source) for source in self.sources))
+
+    def joined(self, g: Tensor, v: Tensor) -> Tensor:
+        """Return the weight of a norm and a direction; zero where v is zero, which has none."""
         norm = self.norm(v)
         weight: Tensor = v * (g / F.where(F.equal(norm, 0), 1.0, norm))
         return weight
@@ -112,7 +115,7 @@ def spectral_norm(
         name, steps, floor, normalize_axis(dim, weight.ndim, "spectral_norm: dim")
     )
     rows, columns = record.matrix(weight.detach()).shape
-    _attach(module, record, record.iterate)
+    attach_computed(module, record, record.iterate)
     module.register_parameter(f"{name}_orig", Parameter(weight.detach(), weight.requires_grad))
     for letter, size in (("u", rows), ("v", columns)):
         start = F.normalize(randn(size, dtype=weight.dtype), axis=0, eps=floor)
@@ -167,7 +170,23 @@ class SpectralNorm(NamedTuple):
 
 # -- modules with computed weights ---------------------------------------------------------------
 
-Record = WeightNorm | SpectralNorm
+
+class Record(Protocol):
+    """How a weight is computed.
+
+    sources   names of the tensors of the module that it is computed from
+    """
+
+    @property
+    def name(self) -> str:
+        """Return the name of the weight."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Return what must not be assigned to otherwise."""
+
+    def compute(self, module: Any) -> Tensor:
+        """Return the weight."""
 
 
 class Computed(NamedTuple):
@@ -185,7 +204,11 @@ class _WithComputed(Module):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self._computed:
-            sources = " and ".join(self._computed[name].record.sources)
+            record: Any = self._computed[name].record
+            if hasattr(record, "assign"):
+                record.assign(self, value)
+                return
+            sources = " and ".join(record.sources)
             raise ArgumentError(
                 f"{type(self).__name__}.{name} is computed from {sources}: assign to those, or "
                 "remove the normalisation first"
@@ -245,8 +268,11 @@ def _weight_of(fn: str, module: Any, name: str) -> Parameter:
     return own[name]
 
 
-def _attach(module: Any, record: Record, hook: Callable[..., None] | None = None) -> None:
-    """Put a computed weight in the place of a parameter."""
+def attach_computed(module: Any, record: Record, hook: Callable[..., None] | None = None) -> None:
+    """Put a computed weight in the place of a parameter.
+
+    A record that has `assign(module, value)` is given what the weight is set to.
+    """
     for source in record.sources:
         if hasattr(module, source):
             raise ArgumentError(
@@ -260,7 +286,7 @@ def _attach(module: Any, record: Record, hook: Callable[..., None] | None = None
     _settle_class(module)
 
 
-def _detach(fn: str, kind: type[Record], module: Any, name: str) -> None:
+def _detach(fn: str, kind: type[Any], module: Any, name: str) -> None:
     """Put an ordinary parameter in the place of a computed weight."""
     computed = getattr(module, "_computed", {}).get(name)
     if computed is None or not isinstance(computed.record, kind):
@@ -273,9 +299,14 @@ def _detach(fn: str, kind: type[Record], module: Any, name: str) -> None:
         computed.hook.remove()
     for source in sources:
         delattr(module, source)
+    release_computed(module, name)
+    module.register_parameter(name, weight)
+
+
+def release_computed(module: Any, name: str) -> None:
+    """Let a weight be computed no more: its name is free."""
     del module._computed[name]
     _settle_class(module)
-    module.register_parameter(name, weight)
 
 
 def _settle_class(module: Any) -> None:

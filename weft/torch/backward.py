@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autodiff.reverse import accumulate, gradients
-from ..core.errors import GradientError, WeftError
+from ..core.errors import WeftError
 from .sizes import Size
 from .storage import check_versions
 
@@ -36,9 +36,11 @@ def check_backward(tensor: Any, gradient: Any) -> None:
 
 def in_their_words(error: WeftError) -> Exception:
     """Return an error of a backward pass as PyTorch says it."""
-    if isinstance(error, GradientError) and "freed" in str(error):
-        return RuntimeError(f"{FREED_GRAPH} ({error})")
-    return error
+    if "freed" not in error.facts:
+        return error
+    found = RuntimeError(FREED_GRAPH)
+    found.add_note(f"weft: {error}")
+    return found
 
 
 def backward_to(

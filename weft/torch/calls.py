@@ -2,6 +2,7 @@
 
 face_function(fn)   results are tensors of this face, `out=` is written into, and operands
                     without dimensions take the dtype of the others
+of_tensor(fn)       the same of functions whose first operand is a tensor, and nothing else
 in_place(fn)        the same as a method that writes into its tensor
 """
 
@@ -18,6 +19,7 @@ from ..core.errors import WeftError
 from ..core.tape import next_order
 from .adoption import FACES, adopt
 from .deferred import Deferred
+from .legacy import by_place
 from .phrasing import phrase
 from .types import aligned
 
@@ -25,18 +27,37 @@ Function = Callable[..., Any]
 NUMBERS = (float, int, bool)
 PLAIN = core.PLAIN
 NO_PAIR = (None, None)
+# What PyTorch calls operands, where Weft calls them otherwise.
+OPERANDS: dict[str, tuple[str, ...]] = {
+    "addbmm": ("input", "batch1", "batch2"),
+    "addmm": ("input", "mat1", "mat2"),
+    "addmv": ("input", "mat", "vec"),
+    "addr": ("input", "vec1", "vec2"),
+    "baddbmm": ("input", "batch1", "batch2"),
+    "bmm": ("input", "mat2"),
+    "column_stack": ("tensors",),
+    "dot": ("input", "tensor"),
+    "float_power": ("input", "exponent"),
+    "isin": ("elements", "test_elements"),
+    "ldl_solve": ("LD", "pivots", "B"),
+    "lu_solve": ("LU", "pivots", "B"),
+    "lu_unpack": ("LU_data", "LU_pivots"),
+    "pow": ("input", "exponent"),
+    **dict.fromkeys(("det", "inv", "inv_ex", "lu", "lu_factor", "lu_factor_ex", "svdvals"), ("A",)),
+}
 
 
-def face_function(
-    fn: Function, name: str | None = None, *, aligns: bool = False, many: bool = False
-) -> Function:
+def face_function(fn: Function, name: str | None = None, *, aligns: bool = False) -> Function:
     """Return a function of Weft's as one of this face.
 
     aligns   whether tensors without dimensions take the dtype of the others
-    many     whether its first argument may be a list of tensors
     """
+    operands = OPERANDS.get(name or "", ())
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        out = None
+        if kwargs:
+            args, out = by_place(operands, args, kwargs), kwargs.pop("out", None)
         if aligns:  # the commonest operands, without a call
             pair: Any = args if len(args) == 2 else NO_PAIR
             x, y = pair
@@ -46,10 +67,8 @@ def face_function(
                 alike = x._value.dtype is y._value.dtype
             if not alike:
                 args = _aligned(args)
-        if kwargs:
-            out = kwargs.pop("out", None)
-            if out is not None:
-                return write_out(adopt(fn(*args, **kwargs)), out, call.__name__)
+        if out is not None:
+            return write_out(adopt(fn(*args, **kwargs)), out, call.__name__)
         try:
             result = fn(*args, **kwargs)
         except WeftError as error:  # of arguments among which there is no tensor of this face
@@ -70,6 +89,46 @@ def face_function(
 
     _tell(fn, settle)
     return call
+
+
+def of_tensor(fn: Function, name: str | None = None) -> Function:
+    """Return a function of Weft's as one of this face, whose first operand must be a tensor."""
+    general = face_function(fn, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args and args[0].__class__ not in PLAIN:
+            check_tensor(args[0], call.__name__)
+        if kwargs or len(args) != 1:
+            return general(*args, **kwargs)
+        try:
+            result = fn(args[0])
+        except WeftError as error:  # of a tensor that is Weft's
+            raise phrase(error, call.__name__, {"args": args}) from None
+        face = FACES[result.__class__]
+        if face is None:
+            return adopt(result)
+        result.__class__ = face
+        return result
+
+    call.__name__, call.__qualname__ = general.__name__, general.__qualname__
+    call.__doc__ = general.__doc__
+    call.__wrapped__ = fn  # type: ignore[attr-defined]  # whose signature help() shows
+
+    def settle(made: Function) -> None:
+        nonlocal fn
+        fn = made
+
+    _tell(fn, settle)
+    return call
+
+
+def check_tensor(x: Any, function: str, name: str = "input", place: int = 1) -> None:
+    """Raise if an operand is no tensor, in PyTorch's words."""
+    if not isinstance(x, core.Tensor):
+        raise TypeError(
+            f"{function}(): argument '{name}' (position {place}) must be Tensor, not "
+            f"{type(x).__name__}"
+        )
 
 
 def _tell(fn: Function, settle: Callable[[Function], None]) -> None:

@@ -26,7 +26,7 @@ def allow_in_graph(fn: Any) -> Any:
     """Let recordings take a function as it is: its results follow from what it is given.
 
     What it computes with tensors is part of the program; what else it reads, a cache or a class,
-    is not looked at.
+    is not looked at. A module stands for all functions of its package.
 
     >>> from weft import torch
     >>> known = {}

@@ -1,4 +1,4 @@
-"""Arguments that PyTorch takes and that say nothing here, or say it twice."""
+"""Arguments that PyTorch takes by its names, and such as say nothing here, or say it twice."""
 
 from __future__ import annotations
 
@@ -27,3 +27,14 @@ def by_name(
     if average is not None or reduce is not None:
         named["reduction"] = reduction_of(average, reduce)
     return {name: value for name, value in named.items() if name not in UNUSED}
+
+
+def by_place(
+    operands: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Return arguments by place; operands that are given by PyTorch's names are taken out."""
+    for operand in operands[len(args) :]:
+        if operand not in kwargs:
+            break
+        args = (*args, kwargs.pop(operand))
+    return args

@@ -29,7 +29,7 @@ LinAlgError = _LinAlgError
 _SAME = names("""
     cholesky_ex cross det eigvalsh householder_product inv inv_ex ldl_factor
     ldl_factor_ex ldl_solve lu lu_factor lu_factor_ex lu_solve matmul matrix_exp
-    matrix_power matrix_rank multi_dot pinv solve_ex svdvals tensorinv tensorsolve
+    matrix_power matrix_rank pinv solve_ex svdvals tensorinv tensorsolve
     vander vecdot cond solve
 """)
 
@@ -266,7 +266,7 @@ def matrix_norm(
 
 
 def norm(
-    A: Any,
+    input: Any,
     ord: Any = None,
     dim: Any = None,
     keepdim: bool = False,
@@ -277,10 +277,12 @@ def norm(
     """Return the norm of vectors or of matrices, as `ord` and `dim` say."""
     axes = (dim,) if isinstance(dim, int) else dim
     if ord is None or (axes is not None and len(axes) == 1 and not isinstance(ord, str)):
-        return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
-    if axes is None and A.ndim == 1 and not isinstance(ord, str):
-        return vector_norm(A, ord, None, keepdim, dtype=dtype, out=out)
-    return matrix_norm(A, ord, (-2, -1) if axes is None else axes, keepdim, dtype=dtype, out=out)
+        return vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
+    if axes is None and input.ndim == 1 and not isinstance(ord, str):
+        return vector_norm(input, ord, None, keepdim, dtype=dtype, out=out)
+    return matrix_norm(
+        input, ord, (-2, -1) if axes is None else axes, keepdim, dtype=dtype, out=out
+    )
 
 
 OWN = {
@@ -305,7 +307,11 @@ OWN = {
     "householder_product": householder_product,
     **{name: _symmetric(name) for name in names("ldl_factor ldl_factor_ex ldl_solve")},
 }
-FUNCTIONS: dict[str, Any] = {**functions_named(_SAME, "linalg"), **OWN}
+FUNCTIONS: dict[str, Any] = {
+    **functions_named(_SAME, "linalg"),
+    **functions_named(["multi_dot"], "linalg", make=face_function),  # of a list
+    **OWN,
+}
 globals().update(FUNCTIONS)
 
 

@@ -22,11 +22,14 @@ from multiprocessing import (
     cpu_count,
     current_process,
     freeze_support,
+    get_all_start_methods,
     get_context,
     get_start_method,
     set_start_method,
 )
 from typing import Any
+
+from ..faces.serving import is_served
 
 __all__ = [
     "Array",
@@ -48,6 +51,7 @@ __all__ = [
     "current_process",
     "freeze_support",
     "get_all_sharing_strategies",
+    "get_all_start_methods",
     "get_context",
     "get_start_method",
     "set_sharing_strategy",
@@ -66,9 +70,12 @@ def spawn(
 ) -> Any:
     """Call `fn(i, *args)` in nprocs processes; raise if one of them fails.
 
-    They know nothing of each other: for torch.distributed start the script by `weft launch`.
+    They know nothing of each other: for torch.distributed start the script by `weft launch`. Where
+    `weft run` serves this face they are copies of this process: in one that begins anew nothing
+    would serve it.
     """
-    context: Any = get_context(start_method)
+    copies = is_served("torch") and "fork" in get_all_start_methods()
+    context: Any = get_context("fork" if copies else start_method)
     started = [
         context.Process(target=fn, args=(place, *args), daemon=daemon) for place in range(nprocs)
     ]

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ..core.errors import WeftError
+
+SAID = "_weft_error"  # the attribute of an error in PyTorch's words that holds Weft's
 Function = Callable[..., Any]
 
 
@@ -19,6 +22,8 @@ def phrase(error: Exception, function: str, given: dict[str, Any]) -> Exception:
     function   what met it: a function of Weft's, or a constructor or method of this face
     given      its arguments by name; `args` are all that were given by place
     """
+    if not isinstance(error, WeftError) and not hasattr(error, SAID):
+        return error
     from .words import in_their_words  # noqa: PLC0415  (for those who meet an error)
 
     return in_their_words(error, function, given)

@@ -7,6 +7,7 @@ from typing import Any
 from ..capture.recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
 from ..capture.recorded_call import MAKERS
 from ..capture.stand_in import STAND_INS, StandIn
+from ..capture.watch.trust import take_as_computing
 from .adoption import FACES
 from .tensor import Tensor, wrap
 from .tensor_methods import TensorMethods
@@ -51,3 +52,6 @@ FACES[RecordedNumber] = FACES[RecordedSnapshot] = FACES[RecordedView] = None
 RECORDED[Recorded] = RecordedView
 MAKERS[Recorded] = MAKERS[RecordedView] = wrap
 STAND_INS[Tensor] = RecordedArgument
+# Which chooses by the class of a tensor, and keeps plans of what it did. It leaves it to PyTorch's
+# compiler to know that, since PyTorch 2.8.
+take_as_computing("einops")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .absent import absent
-from .calls import face_function
+from .calls import face_function, of_tensor
 from .deferred import weft_function
 from .names import names
 
@@ -30,7 +30,11 @@ def _found(named: list[str], *, aligns: bool) -> dict[str, Any]:
     for name in named:
         known = weft_function(name, "special")
         if known is not None:
-            functions[name] = face_function(known, name, aligns=aligns)
+            functions[name] = (
+                face_function(known, name, aligns=aligns)
+                if aligns or name == "polygamma"  # whose first operand is a number
+                else of_tensor(known, name)
+            )
     return functions
 
 

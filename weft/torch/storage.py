@@ -152,5 +152,5 @@ def _version_message(array: Any, node: TapeNode) -> str:
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [torch.{type_name(array.dtype)}Tensor {list(array.shape)}], which is kept by "
         f"{node.name()}. Hint: enable anomaly detection to find the operation that failed to "
-        "compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+        "compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )

@@ -74,12 +74,12 @@ def with_arrays(index: Any) -> Any:
     return index
 
 
-def indexed(input: Any, spec: tuple[Any, ...], *, several: bool = False) -> Any:
+def indexed(input: Any, spec: tuple[Any, ...]) -> Any:
     """Return the view that a basic index selects."""
     for item in spec:
         if isinstance(item, tuple) and item[2] is not None and item[2] <= 0:
             raise ValueError("step must be greater than zero")
-    window = IndexWindow(spec, several)
+    window = IndexWindow(spec)
     if not (is_transformed() or input.symbolic):
         try:
             window.array(input._value)
@@ -141,16 +141,16 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """Return all parts along a dimension, without it."""
     dim = wrapped_dim(dim, input.ndim)
     return tuple(
-        view_of(input, IndexWindow(_part(dim, i), several=True)) for i in range(input.shape[dim])
+        view_of(input, IndexWindow(_part(dim, i), (i, "Unbind"))) for i in range(input.shape[dim])
     )
 
 
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Return consecutive parts along a dimension: of one size, or of given sizes."""
     dim = wrapped_dim(dim, tensor.ndim)
-    size = tensor.shape[dim]
+    size, function = tensor.shape[dim], "Split"
     if isinstance(split_size_or_sections, (list, tuple)):
-        sections = [int(n) for n in split_size_or_sections]
+        sections, function = [int(n) for n in split_size_or_sections], "SplitWithSizes"
         if sum(sections) != size:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's "
@@ -166,14 +166,18 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
                 f"{size}"
             )
         sections = [min(step, size - first) for first in range(0, size, step or 1)] or [size]
-    return _sections(tensor, sections, dim)
+    return _sections(tensor, sections, dim, function)
 
 
-def _sections(input: Any, sizes: Sequence[int], dim: int) -> tuple[Any, ...]:
+def _sections(
+    input: Any, sizes: Sequence[int], dim: int, function: str | None = None
+) -> tuple[Any, ...]:
+    """Return consecutive parts; those of a function which PyTorch knows may not be written into."""
     parts, first = [], 0
-    for size in sizes:
+    for place, size in enumerate(sizes):
         item = (first, first + size, None)
-        parts.append(view_of(input, IndexWindow(_part(dim, item), several=True)))
+        several = None if function is None else (place, function)
+        parts.append(view_of(input, IndexWindow(_part(dim, item), several)))
         first += size
     return tuple(parts)
 
@@ -185,7 +189,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     dim = wrapped_dim(dim, input.ndim)
     size = input.shape[dim]
     if not size:
-        return _sections(input, [0] * chunks, dim)
+        return _sections(input, [0] * chunks, dim, "Split")
     return split(input, -(-size // chunks), dim)
 
 
@@ -202,7 +206,7 @@ def tensor_split(
         ends = [*stops, size]
         firsts = [0, *stops]
         return tuple(
-            view_of(input, IndexWindow(_part(dim, (a, max(a, b), None)), several=True))
+            view_of(input, IndexWindow(_part(dim, (a, max(a, b), None))))
             for a, b in zip(firsts, ends, strict=True)
         )
     count = int(places)

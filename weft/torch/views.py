@@ -37,18 +37,20 @@ VIEW_OF_LEAF = (
 )
 
 SEVERAL = (
-    "Output 0 of a function that returns multiple views is a view and is being modified inplace. "
-    "Such functions do not allow the output views to be modified inplace. You should replace the "
-    "inplace operation by an out-of-place one."
+    ". This view is the output of a function that returns multiple views. Such functions do not "
+    "allow the output views to be modified inplace. You should replace the inplace operation by an "
+    "out-of-place one."
+)
+WRITTEN = "Output {} of {} is a view and is being modified inplace"
+BASE_WRITTEN = (
+    "Output {} of {} is a view and its base or another view of its base has been modified inplace"
+)
+UNTRACKED = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled"
 )
 NOT_COPIED = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
     "the moment: copy x.detach(), or use x.clone()"
-)
-SEVERAL_WRITTEN = (
-    "Output 0 of a function that returns multiple views is a view and its base or another view of "
-    "its base has been modified inplace. Such functions do not allow the output views to be "
-    "modified inplace. You should replace the inplace operation by an out-of-place one."
 )
 
 
@@ -134,7 +136,7 @@ def write_through(view: Any, result: Any, begun: int | None = None) -> Any:
     if view._window.detaches and is_grad_enabled():
         with no_grad():
             return write_through(view, fitted, begun)
-    check_writable(view)
+    check_writable(view, fitted)
     base = view.is_view_of
     base._overwritten(view._window.put(base, fitted), begun)
     if not view.symbolic and fitted._node is not None:
@@ -142,8 +144,8 @@ def write_through(view: Any, result: Any, begun: int | None = None) -> Any:
     return view
 
 
-def check_writable(view: Any) -> None:
-    """Raise if PyTorch would not write into a view."""
+def check_writable(view: Any, value: Any) -> None:
+    """Raise if PyTorch would not write a value into a view."""
     base: Any = view.is_view_of
     is_whole = view._window is DETACHED and not hasattr(base, "_window")
     if not is_whole and fixed_sizes(view) and view._geometry.overlaps:
@@ -156,7 +158,9 @@ def check_writable(view: Any) -> None:
     if base.requires_grad and base.is_leaf:
         raise RuntimeError(VIEW_OF_LEAF)
     if view._window.several and base.requires_grad:
-        raise RuntimeError(SEVERAL)
+        raise RuntimeError(WRITTEN.format(*view._window.several) + SEVERAL)
+    if view._window.several and value.requires_grad:
+        raise RuntimeError(UNTRACKED + SEVERAL)
 
 
 class View(Viewing, Tensor):
@@ -185,7 +189,8 @@ class View(Viewing, Tensor):
         if node is None or (isinstance(node, Leaf) and not self._tracked):
             return None
         if self._first is not None and self._first() is not self._base._value:
-            raise RuntimeError(SEVERAL_WRITTEN)
+            which = self._window.several or ()
+            raise RuntimeError(BASE_WRITTEN.format(*which) + SEVERAL)
         if self._cached is None or self._cached[0] is not node:
             with enable_grad():
                 self._cached = node, self._window.read(self.is_view_of)._node

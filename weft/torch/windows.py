@@ -23,7 +23,7 @@ class Window(ABC):
     """What a view shows of its base."""
 
     __slots__ = ()
-    several: bool = False  # whether it is one of several results of a function
+    several: tuple[int, str] | None = None  # which of the results of a function that has several
     detaches: bool = False  # whether it has no part in the history of its base
 
     @abstractmethod
@@ -48,7 +48,7 @@ class IndexWindow(Window):
 
     __slots__ = ("_native", "several", "spec")
 
-    def __init__(self, spec: tuple[Any, ...], several: bool = False) -> None:
+    def __init__(self, spec: tuple[Any, ...], several: tuple[int, str] | None = None) -> None:
         self.spec = spec
         self.several = several
         native = [slice(*i) if isinstance(i, tuple) else i for i in spec]

@@ -46,6 +46,7 @@ def overwrite(tensor: Any, result: Any, begun: int | None = None) -> Any:
     replace_parts(tensor, first)
     for other in relatives(tensor):
         other._value = tensor._value
+        replace_parts(other, first)
     return tensor
 
 

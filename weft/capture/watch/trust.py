@@ -6,8 +6,8 @@ Library   followed: the parts of Weft whose state is Python's (modules, schedule
           Its functions, classes and constants are taken to stay as they are
 Standard  the standard library: likewise, but what internal code does with it is its own business
 Internal  not followed: the rest of Weft, and NumPy. It computes, and what it is given is looked at.
-          So are packages and functions that compute from what they are given alone, whatever they
-          keep to be faster: einops, and what `take_as_computing` was told of
+          So are functions and packages that compute from what they are given alone, whatever they
+          keep to be faster: what `take_as_computing` was told of
 """
 
 from __future__ import annotations
@@ -45,13 +45,12 @@ _FOLLOWED = tuple(
         *("optim/lr/", "optim/accumulate.py", "optim/loss_scale.py"),
     )
 )
-# Packages that choose by the class of a tensor, and keep plans of what they did.
-_COMPUTING = ("einops",)
 _FROZEN = "<frozen "
 _GENERATED = "<string>"
 
 _code: dict[str, Owner] = {}
 _computing: dict[int, CodeType] = {}  # by id: hashing a code object is far slower
+_computing_packages: set[str] = set()
 _classes: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 _internal: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
@@ -69,11 +68,19 @@ def owner_of(code: CodeType) -> Owner:
     return found
 
 
-def take_as_computing(function: Any) -> None:
-    """Let recordings not follow a function: its results follow from what it is given."""
-    code = getattr(function, "__code__", None)
+def take_as_computing(what: Any) -> None:
+    """Let recordings not follow a function, or a package: results follow from what is given.
+
+    what   a function, a module, or the name of a package, which need not be loaded
+    """
+    code = getattr(what, "__code__", None)
     if isinstance(code, CodeType):
         _computing[id(code)] = code
+        return
+    name = what if isinstance(what, str) else getattr(what, "__name__", None)
+    if isinstance(what, (str, ModuleType)) and name is not None:
+        _computing_packages.add(name.partition(".")[0])
+        _code.clear()
 
 
 def _is_of_standard_class(code: CodeType) -> bool:
@@ -94,17 +101,20 @@ def _owner_of_file(name: str) -> Owner:
         return Owner.LIBRARY
     if name.startswith((PACKAGE_DIR, GENERATED_PREFIX, _NUMPY, f"{_FROZEN}importlib")):
         return Owner.INTERNAL
-    if name.startswith(tuple(map(_folder_of, _COMPUTING))):
+    if name.startswith(tuple(map(_prefix_of, _computing_packages))):
         return Owner.INTERNAL
     is_standard = name.startswith((_STANDARD, _FROZEN)) and not name.startswith(_INSTALLED)
     return Owner.STANDARD if is_standard else Owner.USER
 
 
-def _folder_of(package: str) -> str:
-    """Return where a package is, if it is loaded; else what no file begins with."""
+def _prefix_of(package: str) -> str:
+    """Return what names of a package's files begin with, if it is loaded; else what none does."""
     module = sys.modules.get(package)
     name = None if module is None else dictionary(module).get("__file__")
-    return os.path.dirname(name) + os.sep if isinstance(name, str) else "\0"
+    if not isinstance(name, str):
+        return "\0"
+    folder, file = os.path.split(name)
+    return folder + os.sep if file.startswith("__init__.") else name
 
 
 def is_import(code: CodeType) -> bool:

@@ -189,7 +189,9 @@ def _without_replacement(key: int, counter: int, log_weights: Array, num_samples
     if num_samples > possible:
         raise ArgumentError(
             f"categorical: cannot draw {num_samples} different categories: a row has only "
-            f"{possible} of non-zero weight; use replacement=True"
+            f"{possible} of non-zero weight; use replacement=True",
+            wanted=num_samples,
+            categories=log_weights.shape[1],
         )
     u = open_unit(philox_bits(key, counter, log_weights.size)).reshape(log_weights.shape)
     times = exact_log(-log_of_normal(u)) - log_weights

@@ -12,6 +12,7 @@ from ..absent import absent
 from ..adoption import adopt
 from ..names import description
 from ..phrasing import phrase
+from .submodules import serve_submodules
 
 GIVING = frozenset(
     (
@@ -31,7 +32,16 @@ def _adopting(kind: type) -> Any:
         elif _is_computed(held) and not name.startswith("_"):
             attributes[name] = _showing(kind, name)
     attributes["__init__"] = _beginning(kind)
+    if _declared(kind, "__repr__") is vars(core_distributions.Distribution)["__repr__"]:
+        attributes["__repr__"] = _shown
     return type(kind)(kind.__name__, (kind,), attributes)
+
+
+def _shown(self: Any) -> str:
+    """Return its name and parameters: numbers, or the sizes of tensors."""
+    values = {name: adopt(getattr(self, name)) for name in self._parameter_names()}
+    parts = [f"{n}: {x if x.numel() == 1 else x.size()}" for n, x in values.items()]
+    return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def _declared(kind: type, name: str) -> Any:
@@ -51,7 +61,10 @@ def _giving(kind: type, name: str) -> Any:
     behind: Any = getattr(kind, name)
 
     def give(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return adopt(behind(self, *args, **kwargs))
+        try:
+            return adopt(behind(self, *args, **kwargs))
+        except WeftError as error:
+            raise phrase(error, f"Distribution.{name}", {"self": self, "args": args}) from None
 
     give.__name__, give.__doc__ = name, behind.__doc__
     return give
@@ -99,4 +112,9 @@ def kl_divergence(p: Any, q: Any) -> Any:
 
 
 register_kl = core_distributions.register_kl
+serve_submodules(
+    __name__,
+    {**CLASSES, "kl_divergence": kl_divergence, "register_kl": register_kl},
+    {"constraints": constraints, "transforms": transforms},
+)
 __getattr__ = absent(globals(), {})

@@ -12,8 +12,9 @@ from ...core.op import F
 from ...ops.creation import full
 from .. import return_types
 from ..adoption import adopt
-from ..calls import write_out
+from ..calls import OPERANDS, write_out
 from ..deferred import weft_function
+from ..legacy import by_place
 from ..names import names
 from .reducing import FUNCTIONS as REDUCING
 from .table import FUNCTIONS as SAME
@@ -251,12 +252,13 @@ _REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 def _with_whole_factors(name: str) -> Any:
     """Return a product that is added: of whole numbers, by factors without their fractions."""
-    compute = SAME[name]
+    compute, operands = SAME[name], OPERANDS[name]
 
-    def add(input: Any, *args: Any, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-        if not dt.is_float(input.dtype):
+    def add(*args: Any, beta: Any = 1, alpha: Any = 1, out: Any = None, **named: Any) -> Any:
+        args = by_place(operands, args, named)
+        if not dt.is_float(args[0].dtype):
             beta, alpha = int(beta), int(alpha)
-        return _given(compute(input, *args, beta=beta, alpha=alpha), out)
+        return _given(compute(*args, beta=beta, alpha=alpha, **named), out)
 
     add.__name__ = name
     add.__doc__ = compute.__doc__

@@ -32,6 +32,8 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _made(make: Any, *args: Any, out: Any = None, **options: Any) -> Any:
+    if isinstance(options.get("dtype"), str):
+        raise TypeError(f"{make.__name__}(): argument 'dtype' must be torch.dtype, not str")
     try:
         result = adopt(make(*args, **_options(options)))
     except WeftError as error:
@@ -103,8 +105,10 @@ def _filled(make: Any) -> Any:
     return filled
 
 
-def full(size: Any, fill_value: Any, *, out: Any = None, **options: Any) -> Any:
+def full(size: Any, fill_value: Any = None, *, out: Any = None, **options: Any) -> Any:
     """Return a tensor of given sizes in which all elements are one number."""
+    if fill_value is None:
+        raise TypeError('full() missing 1 required positional arguments: "fill_value"')
     if isinstance(fill_value, core.Tensor) and not fill_value.weak:
         options.setdefault("dtype", fill_value.dtype)
         fill_value = fill_value.item()

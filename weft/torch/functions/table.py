@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..calls import face_function
+from ..calls import face_function, of_tensor
 from ..deferred import weft_function
 from ..names import names
 
@@ -31,32 +31,40 @@ BINARY = names("""
     addcdiv addcmul addmm addmv addr addbmm baddbmm
 """)
 
-# Others.
+# Of a tensor, and others.
 SAME = names("""
-    allclose amax amin aminmax argmax argmin argsort argwhere atleast_1d atleast_2d
-    atleast_3d bincount block_diag bmm bucketize cartesian_prod cat cdist
-    clamp clip column_stack combinations concat concatenate corrcoef cov
+    allclose amax amin aminmax argmax argmin argsort argwhere
+    bincount bmm cdist clamp clip combinations corrcoef cov
     cumprod cumsum cumulative_trapezoid diag diag_embed diagflat diagonal_scatter
-    diff dist dot dstack einsum flip fliplr flipud hstack
-    index_add index_copy index_fill index_select inner isin kron log_softmax logcumsumexp logsumexp
+    diff dist dot flip fliplr flipud
+    index_add index_copy index_fill index_select inner kron log_softmax logcumsumexp logsumexp
     masked_fill masked_scatter masked_select matmul matrix_power mm mv
     nanmean nanquantile nansum outer ger
-    quantile repeat_interleave roll rot90 scatter scatter_add scatter_reduce searchsorted
-    select_scatter slice_scatter softmax stack tensordot trace trapezoid
-    tril triu vander vdot vstack vecdot prelu threshold rrelu
-    renorm mvlgamma polygamma unique_consecutive histogramdd
+    quantile repeat_interleave roll rot90 scatter scatter_add scatter_reduce
+    select_scatter slice_scatter softmax tensordot trace trapezoid
+    tril triu vander vdot vecdot prelu threshold rrelu
+    renorm mvlgamma unique_consecutive histogramdd
     index_reduce narrow_copy
 """)
 
+# Of what need be no tensor: lists of them, equations, numbers.
+FREE = names("""
+    atleast_1d atleast_2d atleast_3d block_diag bucketize cartesian_prod cat column_stack concat
+    concatenate dstack einsum hstack isin polygamma searchsorted stack vstack
+""")
 
-def functions_named(names: list[str], namespace: str = "wf", **how: Any) -> dict[str, Function]:
+
+def functions_named(
+    names: list[str], namespace: str = "wf", make: Any = of_tensor, **how: Any
+) -> dict[str, Function]:
     """Return functions of Weft's as functions of this face, those that there are."""
     found = {name: weft_function(name, namespace) for name in names}
-    return {n: face_function(fn, n, **how) for n, fn in found.items() if fn is not None}
+    return {n: make(fn, n, **how) for n, fn in found.items() if fn is not None}
 
 
 FUNCTIONS: dict[str, Function] = {
     **functions_named(UNARY),
-    **functions_named(BINARY, aligns=True),
+    **functions_named(BINARY, make=face_function, aligns=True),
     **functions_named(SAME),
+    **functions_named(FREE, make=face_function),
 }

@@ -30,12 +30,11 @@ def axis_of(input: Any, dim: Any) -> Any:
 def with_one_dim(function: Function) -> Function:
     """Return a function that takes a tensor without dimensions as one of a single element."""
 
-    def call(input: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(input, core.Tensor) or input.ndim:
-            return function(input, *args, **kwargs)
-        found = function(
-            _one(input), *map(_one, args), **{name: _one(x) for name, x in kwargs.items()}
-        )
+    def call(*args: Any, **kwargs: Any) -> Any:
+        first = args[0] if args else next(iter(kwargs.values()), None)
+        if not isinstance(first, core.Tensor) or first.ndim:
+            return function(*args, **kwargs)
+        found = function(*map(_one, args), **{name: _one(x) for name, x in kwargs.items()})
         return _none(found)
 
     call.__name__ = call.__qualname__ = getattr(function, "__name__", "function")

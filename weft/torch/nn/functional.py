@@ -18,6 +18,7 @@ from ..functions.table import functions_named
 from ..legacy import by_name
 from ..names import names
 from ..phrasing import phrase
+from ..types import type_name
 from ..view_functions import wrapped_dim
 from .functional_adapted import ADAPTED, AROUND
 from .functional_composed import COMPOSED
@@ -141,6 +142,8 @@ def _softmax(name: str) -> Any:
     def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
         axis = _implied(input.ndim) if dim is None else wrapped_dim(dim, input.ndim)
         x = input if dtype is None else F.cast(input, dt.as_dtype(dtype))
+        if not dt.is_float(x.dtype):
+            raise _not_of_floats(name, x, axis)
         if not x.ndim:
             return adopt(F.reshape(compute(F.reshape(x, (1,)), 0), ()))
         return adopt(compute(x, axis))
@@ -148,6 +151,15 @@ def _softmax(name: str) -> Any:
     softmax.__name__ = name
     softmax.__doc__ = compute.__doc__
     return softmax
+
+
+def _not_of_floats(name: str, x: Any, axis: int) -> Exception:
+    """Return what PyTorch raises of softmax of whole numbers: it names its kernel."""
+    kernel = "log_softmax" if name == "log_softmax" else "softmax"
+    last = "_lastdim" if axis in (-1, x.ndim - 1) or not x.ndim else ""
+    return NotImplementedError(
+        f"\"{kernel}{last}_kernel_impl\" not implemented for '{type_name(x.dtype)}'"
+    )
 
 
 def _implied(ndim: int) -> int:

@@ -47,6 +47,39 @@ def batch_norm(
     return adopt(_weft("batch_norm")(input, *statistics, training, momentum, eps))
 
 
+def checked_pad(pad: Any) -> Any:
+    """Return padding that refuses what PyTorch refuses: copies wider than what is copied."""
+
+    def padded(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
+        if mode == "reflect":
+            _check_reflection(input, pad)
+        if mode == "circular" and any(n > size for n, size in _padded_sizes(input, pad)):
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        return compute(input, pad, mode, value)
+
+    compute = pad
+    padded.__name__ = compute.__name__
+    padded.__doc__ = compute.__doc__
+    return padded
+
+
+def _padded_sizes(input: Any, pad: Any) -> list[tuple[int, int]]:
+    """Return by how much each side is padded, with the size of its dimension, last ones first."""
+    return [(n, input.shape[-1 - place // 2]) for place, n in enumerate(pad)]
+
+
+def _check_reflection(input: Any, pad: Any) -> None:
+    for place in range(len(pad) // 2):
+        axis = input.ndim - 1 - place
+        sides = tuple(pad[2 * place : 2 * place + 2])
+        if axis >= 0 and max(sides) >= input.shape[axis]:
+            raise RuntimeError(
+                f"Argument #{4 + 2 * place}: Padding size should be less than the corresponding "
+                f"input dimension, but got: padding {sides} at dimension {axis} of input "
+                f"{list(input.shape)}"
+            )
+
+
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     """Return elements farther from zero than a bound, and zeros for others."""
     return adopt(F.positive(input) if lambd < 0 else _weft("hardshrink")(input, lambd))
@@ -146,8 +179,9 @@ ADAPTED: dict[str, Any] = {
     **{name: max_unpool(name) for name in ("max_unpool1d", "max_unpool2d", "max_unpool3d")},
     **{name: fractional_pool(name) for name in ("fractional_max_pool2d", "fractional_max_pool3d")},
 }
-# Losses around those of the table of losses.
+# What goes around functions of the tables.
 AROUND: dict[str, Any] = {
     "multilabel_margin_loss": multilabel_margin,
     "multi_margin_loss": multi_margin,
+    "pad": checked_pad,
 }

@@ -10,7 +10,7 @@ from ...core.errors import WeftError
 from ...core.recordings import LAYERS as OPAQUE
 from ..adoption import adopt
 from ..devices import usable_device
-from ..legacy import by_name
+from ..legacy import by_name, by_place
 from ..names import description, names
 from ..phrasing import phrase
 from .module import Module
@@ -36,6 +36,8 @@ LAYERS = names("""
     ZeroPad1d ZeroPad2d ZeroPad3d
 """)
 CONTAINERS = names("ModuleDict ModuleList ParameterDict ParameterList Sequential")
+# What operands of `forward` are called, where it is not `input` alone.
+OPERANDS = {"Bilinear": ("input1", "input2")}
 # Losses, with PyTorch's order of arguments.
 LOSSES = {
     "BCELoss": "weight size_average reduce reduction",
@@ -103,17 +105,9 @@ def layer_class(name: str, order: tuple[str, ...] | None = None) -> Any:
         if options.get("dtype") is not None:
             self.to(options["dtype"])
 
-    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return adopt(behind.forward(self, *args, **kwargs))
-        except WeftError as error:
-            given = {"self": self, "input": args[0] if args else None, "args": args, **kwargs}
-            raise phrase(error, f"{name}.forward", given) from None
-
-    forward.__doc__ = description(behind.forward.__doc__)
     attributes = {
         "__init__": __init__,
-        "forward": forward,
+        "forward": _forward(name, behind),
         "__doc__": description(behind.__doc__),
         "__module__": __name__,
         "__qualname__": name,
@@ -121,6 +115,42 @@ def layer_class(name: str, order: tuple[str, ...] | None = None) -> Any:
     }
     make: Any = type(Module)
     return make(name, (Layer, behind), attributes)
+
+
+def _forward(name: str, behind: Any) -> Any:
+    """Return what a layer computes: what Weft's does, with PyTorch's names and words."""
+    operands = OPERANDS.get(name, ("input",))
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args = by_place(operands, args, kwargs)
+        try:
+            return adopt(behind.forward(self, *args, **kwargs))
+        except Exception as error:  # of others it is raised as it is
+            given = {"self": self, "input": args[0] if args else None, "args": args, **kwargs}
+            found = phrase(error, f"{name}.forward", given)
+            if found is error and isinstance(error, TypeError):
+                found = _missing(name, behind.forward, (self, *args), kwargs) or error
+            if found is error:
+                raise
+            raise found from None
+
+    forward.__doc__ = description(behind.forward.__doc__)
+    return forward
+
+
+def _missing(
+    name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> TypeError | None:
+    """Return the error of a call that lacks operands, with PyTorch's names for them."""
+    code = function.__code__
+    needed = code.co_varnames[: code.co_argcount - len(function.__defaults__ or ())]
+    lacking = [n for n in needed[len(args) :] if n not in kwargs]
+    if not lacking:
+        return None
+    shown = [repr("input" if n == "x" else n) for n in lacking]
+    words = f"{len(shown)} required positional argument{'s' * (len(shown) > 1)}"
+    return TypeError(f"{name}.forward() missing {words}: {' and '.join(shown)}")
 
 
 CLASSES: dict[str, Any] = {

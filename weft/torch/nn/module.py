@@ -14,6 +14,14 @@ from ..capturing import capturing
 from ..devices import conversion, no_cuda, usable_device
 from ..phrasing import phrased
 from ..views import whole
+from .state_hooks import (
+    AFTER_LOADING,
+    AFTER_SAVING,
+    BEFORE_LOADING,
+    BEFORE_SAVING,
+    registering,
+    run_hooks,
+)
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "module"
 
@@ -151,15 +159,21 @@ class Module(core_nn.Module, metaclass=ModuleClass):
     ) -> dict[str, Any]:
         """Return all parameters and persistent buffers by name, as views: training is seen."""
         found: dict[str, Any] = OrderedDict() if destination is None else destination
+        run_hooks(self, BEFORE_SAVING, prefix, lambda name: (name, keep_vars))
         for name, (module, attribute) in self._state_slots(prefix).items():
             tensor = adopt(module.__dict__[attribute])
             found[name] = tensor if keep_vars else whole(tensor)
+        run_hooks(self, AFTER_SAVING, prefix, lambda name: (found, name, {}))
         return found
 
     def load_state_dict(  # type: ignore[override]  # PyTorch's result
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
         """Take parameters and buffers from a state; return the names that did not fit."""
+        if isinstance(state_dict, Mapping):
+            state: dict[str, Any] = OrderedDict(state_dict)
+            run_hooks(self, BEFORE_LOADING, "", lambda name: (state, name, {}, strict, [], [], []))
+            state_dict = state
         report = _compared(self, state_dict)
         problems = _problems(report, strict)
         if problems:
@@ -168,7 +182,16 @@ class Module(core_nn.Module, metaclass=ModuleClass):
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{joined}"
             )
         super().load_state_dict(state_dict, strict=False, assign=assign)
-        return IncompatibleKeys(report.missing, report.unexpected)
+        keys = IncompatibleKeys(report.missing, report.unexpected)
+        run_hooks(self, AFTER_LOADING, "", lambda name: (keys,))
+        return keys
+
+    register_state_dict_pre_hook = registering(BEFORE_SAVING)
+    register_state_dict_post_hook = registering(AFTER_SAVING)
+    register_load_state_dict_pre_hook = registering(BEFORE_LOADING)
+    register_load_state_dict_post_hook = registering(AFTER_LOADING)
+    _register_state_dict_hook = register_state_dict_post_hook
+    _register_load_state_dict_pre_hook = registering(BEFORE_LOADING, with_module=False)
 
     # -- places and dtypes -----------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from ...core.errors import (
 )
 from ...core.tensor import Tensor
 from ..linalg import LinAlgError
+from ..phrasing import SAID
 from ..sentences import dimension_out_of_range, unequal_sizes
 from . import (
     creation,
@@ -62,7 +63,6 @@ KINDS: tuple[tuple[type[WeftError], type[Exception]], ...] = (
 )
 # Constructors of PyTorch's are written in Python, and raise what Python's functions do.
 CONSTRUCTOR = ".__init__"
-SAID = "_weft_error"  # the attribute of an error in PyTorch's words that holds Weft's
 
 
 def in_their_words(error: Exception, function: str, given: dict[str, Any]) -> Exception:

@@ -18,7 +18,7 @@ def tensor(refused: Refused) -> Exception | None:
     """Say it of data."""
     data = refused["args"][0]
     if refused.is_a(DTypeError):
-        return RuntimeError(FLOATS) if "require" in str(refused.error) else None
+        return RuntimeError(FLOATS) if "undifferentiable" in refused.facts else None
     if refused.is_a(ShapeError):
         dim, wanted, found = _ragged(data)
         return ValueError(f"expected sequence of length {wanted} at dim {dim} (got {found})")
@@ -53,7 +53,7 @@ def filled(refused: Refused) -> Exception | None:
     """Say it of the sizes of a new tensor."""
     name, size = refused.function, refused["args"][0]
     if refused.is_a(DTypeError):
-        return RuntimeError(FLOATS) if "require" in str(refused.error) else None
+        return RuntimeError(FLOATS) if "undifferentiable" in refused.facts else None
     if refused.is_a(ArgumentTypeError):
         place, wrong = next((i, n) for i, n in enumerate(size) if not isinstance(n, int))
         if not place:

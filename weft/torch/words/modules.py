@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.errors import ArgumentError, ArgumentTypeError, AxisError, ShapeError
-from .refused import Refused, Rule, always, sizes
+from ...core.errors import ArgumentTypeError, AxisError, ShapeError
+from .refused import Refused, Rule, always, kind_of, sizes
 
 
 def _argument(refused: Refused, place: int, *names: str) -> Any:
@@ -74,6 +74,17 @@ def _full_name(x: Any) -> str:
 
 
 # -- calls ----------------------------------------------------------------------------------------
+
+
+def linear(refused: Refused) -> Exception | None:
+    """Say it of what is given to a linear layer: dtypes are compared before sizes."""
+    x, weight = refused["input"], refused["self"].weight
+    if refused.is_a(ShapeError) and x.dtype != weight.dtype:
+        return RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {kind_of(x)} and {kind_of(weight)}"
+        )
+    return None
+
 
 BATCHES = {
     "BatchNorm1d": "2D or 3D",
@@ -190,9 +201,7 @@ SORTED = (
 
 def packed(refused: Refused) -> Exception | None:
     """Say it of lengths."""
-    if refused.is_a(ArgumentError) and "increase" in str(refused.error):
-        return RuntimeError(SORTED)
-    return None
+    return RuntimeError(SORTED) if "increasing" in refused.facts else None
 
 
 def fan(refused: Refused) -> Exception | None:
@@ -215,6 +224,7 @@ _CONVOLUTIONS = [f"{kind}{n}d" for kind in ("Conv", "ConvTranspose") for n in (1
 _DROPOUTS = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout")
 _FANS = ("xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_")
 RULES: dict[str, Rule] = {
+    "Linear.forward": linear,
     **{f"{name}.__init__": convolution for name in _CONVOLUTIONS},
     **{f"{name}.__init__": dropout for name in (*_DROPOUTS, "FeatureAlphaDropout")},
     "GroupNorm.__init__": group_norm,

@@ -54,7 +54,10 @@ def bincount(refused: Refused) -> Exception | None:
 
 def multinomial(refused: Refused) -> Exception | None:
     """Say it of weights, and of how many are drawn."""
-    if "different" in str(refused.error):
+    facts = refused.facts
+    if "wanted" in facts:
+        if facts["wanted"] <= facts["categories"]:
+            return None  # PyTorch draws what has no weight
         return RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.errors import AxisError
+from ..adoption import adopt
 from .refused import Refused, Rule
 
 
@@ -41,13 +42,34 @@ def distribution(refused: Refused) -> Exception | None:
     name, value = refused.facts["name"], refused.facts["value"]
     return ValueError(
         f"Expected parameter {name} (Tensor of shape {tuple(value.shape)}) of distribution "
-        f"{refused['self']!r} to satisfy the constraint {refused.facts['constraint']!r}, but found "
-        f"invalid values:\n{value.tolist()}"
+        f"{refused['self']!r} to satisfy the constraint {_shown(refused.facts['constraint'])}, "
+        f"but found invalid values:\n{adopt(value)}"
     )
+
+
+def outside(refused: Refused) -> Exception | None:
+    """Say it of a value that a distribution never gives."""
+    value = adopt(refused.facts["value"])
+    return ValueError(
+        f"Expected value argument (Tensor of shape {tuple(value.shape)}) to be within the support "
+        f"({_shown(refused.facts['support'])}) of the distribution {refused['self']!r}, but found "
+        f"invalid values:\n{value}"
+    )
+
+
+def _shown(constraint: Any) -> str:
+    """Return a constraint as PyTorch shows it: its class, with its bounds."""
+    bounds = [n for n in ("lower_bound", "upper_bound") if hasattr(constraint, n)]
+    if type(constraint).__name__.strip("_").lower() != repr(constraint) and not bounds:
+        return repr(constraint)
+    given = ", ".join(f"{name}={getattr(constraint, name)}" for name in bounds)
+    return f"{type(constraint).__name__.strip('_')}({given})"
 
 
 RULES: dict[str, Rule] = {
     "func.grad": grad,
     "func.vmap": vmap,
     "Distribution.__init__": distribution,
+    "Distribution.log_prob": outside,
+    "Distribution.cdf": outside,
 }

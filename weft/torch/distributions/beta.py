@@ -1,7 +1,0 @@
-"""The part of torch.distributions that PyTorch keeps under this name."""
-
-from __future__ import annotations
-
-from . import CLASSES
-
-Beta = CLASSES["Beta"]
