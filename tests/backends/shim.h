@@ -1,7 +1,8 @@
 // The words of CUDA C++ and of OpenCL C, for a C++ compiler of the host.
 //
 // One work item runs at a time. Those of a group that wait for each other have a stack each, and go
-// on in turns: all of them must come to the same line, or must all be done.
+// on in turns: all of them must come to the same line, or must all be done. What they share holds
+// nothing that an earlier group has left there.
 
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +12,9 @@
 struct weft_place { unsigned x, y, z; };
 static weft_place blockIdx, threadIdx, blockDim;
 static void weft_meet(int line);
+#define WEFT_SHARED static __attribute__((section("weft_shared")))
+extern char __start_weft_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_weft_shared[] __attribute__((weak, visibility("hidden")));
 
 template <class To, class From> static inline To weft_bits(From x) {
   static_assert(sizeof(To) == sizeof(From), "as many bits");
@@ -23,7 +27,7 @@ template <class To, class From> static inline To weft_bits(From x) {
 
 #define __global__
 #define __device__
-#define __shared__ static
+#define __shared__ WEFT_SHARED
 #define __forceinline__ inline
 #define __syncthreads() weft_meet(__LINE__)
 static inline float __uint_as_float(unsigned x) { return weft_bits<float>(x); }
@@ -42,7 +46,7 @@ static inline unsigned long long __umul64hi(unsigned long long a, unsigned long 
 
 #define __kernel extern "C"
 #define __global
-#define __local static
+#define __local WEFT_SHARED
 #define __constant static const
 #define CLK_LOCAL_MEM_FENCE 1
 #define CLK_GLOBAL_MEM_FENCE 2
@@ -147,6 +151,7 @@ extern "C" int weft_launch(weft_function function, void **given, const unsigned 
     blockIdx.x = (unsigned)(g % groups[0]);
     blockIdx.y = (unsigned)(g / groups[0] % groups[1]);
     blockIdx.z = (unsigned)(g / groups[0] / groups[1]);
+    memset(__start_weft_shared, 0xA5, __stop_weft_shared - __start_weft_shared);
     const int line = (waits ? weft_together : weft_apart)(items, backwards);
     if (line) return line;
   }

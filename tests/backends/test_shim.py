@@ -23,7 +23,7 @@ from weft.backends.c_source.launch import LaunchText, Room
 from weft.core.device_array import DeviceError
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("shim")]
-EVERY = 100  # which samples an ordinary run takes
+EVERY = 150  # which samples an ordinary run takes
 NAMES = ["shim:0", "shim:1"]
 each_shim = pytest.mark.parametrize("device", NAMES, ids=["CUDA", "OpenCL for processors"])
 
@@ -124,6 +124,19 @@ def launched(body, device="shim:0", groups=(1,), items=4):
 def test_work_items_wait_for_each_other():
     lines = ["LOCAL f32 all[4];", "all[ITEM] = ITEM;", "BARRIER;", "b0[ITEM] = all[3 - ITEM];"]
     assert launched(lines) == [3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_barrier_that_is_missing_shows(backwards):
+    """Whoever looks too early sees nothing that another group, or another run, has left."""
+    lines = ["LOCAL f32 all[4];", "all[ITEM] = ITEM;", "b0[ITEM] = all[3 - ITEM];"]
+    backend_named("shim:0").driver.backwards = backwards
+    right = [3, 2, 1, 0]
+    for _ in range(2):
+        found = launched(lines)
+        assert [a == b for a, b in zip(found, right, strict=True)] == [
+            place < 2 if backwards else place >= 2 for place in range(4)
+        ]
 
 
 def test_work_items_that_do_not_meet_are_told_of():
