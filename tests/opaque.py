@@ -21,7 +21,6 @@ from weft.core.device_array import DeviceError
 from weft.plan.device import Device
 
 REFERENCE = ReferenceBackend()
-FOLDER = "from tests.opaque import BACKEND\n"
 
 
 class Box:
@@ -117,19 +116,19 @@ class OpaqueDevices:
 BACKEND = OpaqueDevices()
 
 
-def make_folder(tmp_path, monkeypatch, name="opaque"):
-    """Let there be a back end: a new folder, and nothing else."""
-    folder = tmp_path / name
+def make_folder(path, name="opaque", module=__name__):
+    """Make the folder of a module's back end: it is one as soon as the folder is looked into."""
+    folder = path / name
     folder.mkdir()
     (folder / "__init__.py").write_text("")
-    (folder / "backend.py").write_text(FOLDER)
-    monkeypatch.setattr(backends, "__path__", [*backends.__path__, str(tmp_path)])
+    (folder / "backend.py").write_text(f"from {module} import BACKEND\n")
+    return [*backends.__path__, str(path)]
 
 
 @pytest.fixture
 def opaque(tmp_path, monkeypatch):
     """Return the first device, with nothing in its memory."""
-    make_folder(tmp_path, monkeypatch)
+    monkeypatch.setattr(backends, "__path__", make_folder(tmp_path))
     for backend in BACKEND.devices:
         backend.room, backend.lost, backend.doubles = None, False, True
     yield BACKEND.devices[0]

@@ -98,19 +98,25 @@ class DerivativeBatch(Batch):
         """Return what results change by when each number that is fed is the next one."""
         if self._nearby is None:
             self._nearby = dict(
-                zip(map(id, self.samples), self.run("reference", _next)[0], strict=True)
+                zip(map(id, self.samples), self.run("reference", next_numbers)[0], strict=True)
             )
-        with np.errstate(invalid="ignore"):  # inf - inf
-            change = np.abs(self._nearby[id(sample)][position] - expected)
-        return 16 * float(change[np.isfinite(change)].max(initial=0))
+        return condition(self._nearby[id(sample)][position], expected)
+
+
+def condition(nearby, expected):
+    """Return how far a result may be off, by what it is when each number fed is the next one."""
+    with np.errstate(invalid="ignore"):  # inf - inf
+        change = np.abs(nearby - expected)
+    return 16 * float(change[np.isfinite(change)].max(initial=0))
+
+
+def next_numbers(array):
+    """Return the floats that follow those of an array; other elements as they are."""
+    return np.nextafter(array, np.inf) if array.dtype.kind == "f" else array
 
 
 def _tensors(given):
     return [x for x in tree_leaves((given.args, given.kwargs)) if isinstance(x, Tensor)]
-
-
-def _next(array):
-    return np.nextafter(array, np.inf) if array.dtype.kind == "f" else array
 
 
 def to_array(value):

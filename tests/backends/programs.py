@@ -9,13 +9,21 @@ from typing import Any
 import numpy as np
 
 import weft as wf
-from tests.backends.conformance import Batch, DerivativeBatch, differences, to_array
+from tests.backends.conformance import (
+    Batch,
+    DerivativeBatch,
+    condition,
+    differences,
+    next_numbers,
+    to_array,
+)
 from tests.compile.agreement import PROGRAM, assert_agree
 from tests.graph.test_control_gradients import W, X, curvature, scalar
 from tests.ops import conformance as c
 from tests.ops.by_operator import grouped
 from tests.programs.control_flow import PROGRAMS
 from tests.programs.mixed import MixedProgram
+from tests.programs.smooth import SmoothProgram
 
 TOLERANCE = {"float32": 2e-4, "float64": 1e-9}
 CASES = c.cases()
@@ -75,6 +83,22 @@ def assert_mixed(device, seed, steps=None):
         assert_agree(a, b, None if kept.exact else PROGRAM, repr(kept.symbol))
 
 
+def assert_smooth(device, seed):
+    """Hold a random graph with derivatives of first and second order against the reference."""
+    program = SmoothProgram(seed, ("float32", "float64")[seed % 2], 4 + seed % 12)
+    fetches = [*program.fetches, *program.second_order()]
+    expected = run("reference", program.graph, fetches, program.feeds)
+    found = run(device, program.graph, fetches, program.feeds)
+    try:
+        for a, b in zip(found, expected, strict=True):
+            assert_agree(a, b, PROGRAM)
+    except AssertionError:
+        feeds = {symbol: next_numbers(array) for symbol, array in program.feeds.items()}
+        nearby = run("reference", program.graph, fetches, feeds)
+        for a, b, near in zip(found, expected, nearby, strict=True):
+            assert_agree(a, b, PROGRAM, slack=condition(near, b))
+
+
 class Samples:
     """Samples of the registry, many in one graph."""
 
@@ -123,4 +147,5 @@ KINDS: dict[str, Samples | Numbered] = {
     "derivatives": Samples(DerivativeBatch, DIFFERENTIABLE),
     "control": Numbered(assert_control_flow, len(SIGNED)),
     "graphs": Numbered(assert_mixed, GRAPHS),
+    "smooth graphs": Numbered(assert_smooth, GRAPHS),
 }

@@ -1,11 +1,13 @@
 """Hold a back end to the reference in all that there is, whatever its compiler does.
 
     python -m tests.backends.sweep opencl:0 --log sweep.jsonl [--only registry] [--seconds 300]
+        [--last-first]
 
 What `pytest --long tests/backends/test_conformance.py` runs, in pieces, each of them in a process
 that is ended when it takes too long: a compiler that hangs, or a driver that crashes, costs a
 sample and not the sweep. A piece that fails is taken apart until it is known which sample fails.
-Results are written to the log; what is in it already is not run again.
+Results are written to the log; what is in it already is not run again. A second process may begin
+at the end, and meet the first one. `shim:0` and `shim:1` (shim.py) are devices here.
 """
 
 from __future__ import annotations
@@ -22,7 +24,14 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 FIRST_SECONDS = 60  # that a process may take to begin
-SIZES = {"registry": 24, "float32": 24, "derivatives": 12, "control": 4, "graphs": 5}
+SIZES = {
+    "registry": 24,
+    "float32": 24,
+    "derivatives": 12,
+    "control": 4,
+    "graphs": 5,
+    "smooth graphs": 5,
+}
 
 
 class Piece(NamedTuple):
@@ -55,7 +64,9 @@ class Piece(NamedTuple):
 def serve(device: str) -> None:
     """Run pieces, one for each line that is read; write a line of results for each."""
     from tests.backends.programs import KINDS  # noqa: PLC0415  (the other process needs none of it)
+    from tests.backends.shim import install  # noqa: PLC0415
 
+    install()
     print(json.dumps({kind: len(programs) for kind, programs in KINDS.items()}), flush=True)
     for line in sys.stdin:
         what, first, last = json.loads(line)
@@ -121,30 +132,45 @@ class Watched:
             self._process = None
 
 
-def sweep(watched: Watched, log: Path, only: list[str], seconds: float) -> Counter[str]:
-    """Run all that is not in the log; return how many of each kind passed, failed and so on."""
+def sweep(
+    watched: Watched, log: Path, only: list[str], seconds: float, *, last_first: bool = False
+) -> Counter[str]:
+    """Run all that is not in the log; return how many of each kind passed, failed and so on.
+
+    The log is looked at before each piece, for another process may write to it from the other end.
+    """
     watched.start()
-    known = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    done = {number for entry in known for number in Piece(*entry["piece"]).numbers}
     pieces = [
         Piece(what, i, min(i + size, watched.counts[what]))
         for what, size in SIZES.items()
         for i in range(0, watched.counts[what], size)
         if not only or what in only
-    ]
+    ][:: -1 if last_first else 1]
     with log.open("a") as file:
         while pieces:
             piece = pieces.pop(0)
+            done = {n for entry in _entries(log) for n in Piece(*entry["piece"]).numbers}
             if piece.numbers <= done:
                 continue
             found = watched.run(piece, seconds) if piece.numbers.isdisjoint(done) else None
             if found is None or ("error" in found and not piece.is_single):
                 pieces[:0] = piece.halves
                 continue
-            known.append({"piece": piece, **found})
-            file.write(json.dumps(known[-1]) + "\n")
+            file.write(json.dumps({"piece": piece, **found}) + "\n")
             file.flush()
-    return totals(known)
+    return totals(_entries(log))
+
+
+def _entries(log: Path) -> list[dict[str, Any]]:
+    """Return what is in the log, each program once."""
+    found, seen = [], set[tuple[str, int]]()
+    for line in log.read_text().splitlines():
+        entry = json.loads(line)
+        numbers = Piece(*entry["piece"]).numbers
+        if numbers.isdisjoint(seen):
+            seen |= numbers
+            found.append(entry)
+    return found
 
 
 def totals(entries: list[dict[str, Any]]) -> Counter[str]:
@@ -168,6 +194,7 @@ def main() -> None:
     parser.add_argument("--log", type=Path, default=Path("sweep.jsonl"))
     parser.add_argument("--only", nargs="*", default=[], choices=list(SIZES))
     parser.add_argument("--seconds", type=float, default=300.0, help="that a piece may take")
+    parser.add_argument("--last-first", action="store_true", help="begin at the end")
     parser.add_argument("--serve", action="store_true", help="run pieces that are read")
     options = parser.parse_args()
     if options.serve:
@@ -175,7 +202,10 @@ def main() -> None:
         return
     watched = Watched(options.device)
     try:
-        for name, count in sweep(watched, options.log, options.only, options.seconds).items():
+        found = sweep(
+            watched, options.log, options.only, options.seconds, last_first=options.last_first
+        )
+        for name, count in found.items():
             print(f"{count:>6} {name}")
     finally:
         watched.end()

@@ -25,6 +25,7 @@ from tests.backends.programs import (
     assert_control_flow,
     assert_mixed,
     assert_same,
+    assert_smooth,
 )
 from tests.compile.agreement import PROGRAM, assert_agree
 from tests.ops import conformance as c
@@ -119,6 +120,20 @@ def test_random_graphs(device, seed):
 def test_many_random_graphs(device, first):
     for seed in range(first, first + 25):
         assert_mixed(device, seed)
+
+
+@each_device()
+@pytest.mark.parametrize("seed", range(2))
+def test_random_graphs_to_second_order(device, seed):
+    assert_smooth(device, seed)
+
+
+@pytest.mark.long
+@each_device()
+@pytest.mark.parametrize("first", range(0, GRAPHS, 25))
+def test_many_random_graphs_to_second_order(device, first):
+    for seed in range(first, first + 25):
+        assert_smooth(device, seed)
 
 
 @each_device()

@@ -44,6 +44,26 @@ def test_a_hang_costs_one_program_and_a_log_is_gone_on_with(tmp_path):
     assert whole.asked == [Piece(*entries[0]["piece"])]
 
 
+def test_another_process_begins_at_the_end(tmp_path):
+    log = tmp_path / "log.jsonl"
+    second = Scripted()
+
+    class Meanwhile(Scripted):
+        """Runs a piece while the other process runs all that is left."""
+
+        def run(self, piece, seconds):
+            found = super().run(piece, seconds)
+            if len(self.asked) == 1:
+                sweep(second, log, [], 1.0, last_first=True)
+            return found
+
+    first = Meanwhile()
+    found = sweep(first, log, [], 1.0)
+    assert [piece.first for piece in second.asked] == [10, 5, 0]
+    assert [piece.first for piece in first.asked] == [0]
+    assert found["graphs passed"] == 12  # not seventeen: the first piece was run by both
+
+
 @pytest.mark.long
 def test_a_process_that_takes_too_long_is_replaced():
     watched = Watched("reference")

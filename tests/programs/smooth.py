@@ -36,9 +36,21 @@ class SmoothProgram(Drawn):
             for _ in range(steps):
                 self.values.append(self._step())
             self.loss = sum(wf.mean(wf.tanh(v)) for v in self.values[-6:])
-            inputs = list(self.feeds)[:4]
-            found = wf.gradients(self.loss, inputs)
-        self.fetches = [self.loss, *self.values[-4:], *(g for g in found if g is not None)]
+            found = wf.gradients(self.loss, self.inputs)
+        self.gradients = [g for g in found if g is not None]
+        self.fetches = [self.loss, *self.values[-4:], *self.gradients]
+
+    @property
+    def inputs(self):
+        """Return the placeholders that derivatives are taken by."""
+        return list(self.feeds)[:4]
+
+    def second_order(self):
+        """Return derivatives of a number that follows from the gradients."""
+        with self.graph:
+            curvature = sum(wf.mean(wf.tanh(g) * g) for g in self.gradients)
+            found = wf.gradients(curvature, self.inputs) if self.gradients else []
+        return [g for g in found if g is not None]
 
     def _size(self):
         return int(self.rng.choice(SIZES))

@@ -85,6 +85,13 @@ def test_products_of_processors_pack_into_room():
     assert len(write_kernel(kernel, DIALECTS["groups"])) == 1
 
 
+@pytest.mark.parametrize("shapes", [((70_000, 2, 2), (70_000, 2, 3)), ((1_200_000, 2), (2, 3))])
+def test_long_products_have_no_more_groups_than_cuda_takes(shapes):
+    program = program_of(lambda x, y: [x @ y], *(zeros(*shape) for shape in shapes))
+    launches = [launch for k in program.kernels for launch in write_kernel(k, cuda())]
+    assert all(groups <= 65_535 for launch in launches for groups in launch.groups[1:])
+
+
 @each_dialect
 def test_nothing_is_launched_for_nothing(dialect):
     program = program_of(lambda x: [wf.exp(x)], zeros(0, 4))

@@ -9,20 +9,31 @@ import pytest
 
 import weft as wf
 from tests.backends.opencl.test_backend import needs_device
+from tests.backends.shim import needs_compiler, shim  # noqa: F401  (a fixture)
 from weft.backends import backend_named
 from weft.backends.c_source.straight import StraightRun, is_straight
 from weft.backends.device_memory import memory_of
 from weft.core.errors import AllocationError
 
-pytestmark = needs_device
-PLACE = "opencl:0"
+pytestmark = pytest.mark.usefixtures("shim")
+PLACES = [
+    pytest.param("opencl:0", marks=needs_device),
+    pytest.param("shim:1", marks=needs_compiler),
+]
 
 
-def placed(*arrays):
-    return [wf.tensor(np.asarray(array, np.float32)).to(PLACE) for array in arrays]
+@pytest.fixture(params=PLACES)
+def place(request):
+    return request.param
 
 
-def test_several_launches_with_an_arena_and_constants():
+@pytest.fixture
+def placed(place):
+    """Return a function that puts arrays on the device."""
+    return lambda *arrays: [wf.tensor(np.asarray(array, np.float32)).to(place) for array in arrays]
+
+
+def test_several_launches_with_an_arena_and_constants(placed):
     table = np.arange(20.0, dtype=np.float32).reshape(4, 5)
     x, y = placed(table, table[::-1] - 3)
 
@@ -43,7 +54,7 @@ def test_several_launches_with_an_arena_and_constants():
         np.testing.assert_array_equal(columns.numpy(), b.sum(axis=0))
 
 
-def test_results_in_two_shapes_share_memory():
+def test_results_in_two_shapes_share_memory(placed):
     (x,) = placed(np.arange(6.0))
     flat, table = wf.compile(lambda x: ((x * 2), (x * 2).reshape(2, 3)), x)(x)
     assert flat.tolist() == [0, 2, 4, 6, 8, 10]
@@ -60,23 +71,23 @@ def test_results_in_two_shapes_share_memory():
     ],
     ids=["index", "feed", "loop", "host"],
 )
-def test_others_are_run_by_the_host(function):
+def test_others_are_run_by_the_host(function, placed):
     (x,) = placed([0.0])
     compiled = wf.compile(function, x)
     assert not is_straight(compiled.executable.code)
     assert compiled.executable.straight is None
 
 
-def test_states_are_the_hosts_too():
-    state = wf.nn.Parameter(wf.ones(2, device=PLACE))
+def test_states_are_the_hosts_too(place, placed):
+    state = wf.nn.Parameter(wf.ones(2, device=place))
     compiled = wf.compile(lambda x: state.assign(state + x), *placed([1.0, 2.0]))
     assert not is_straight(compiled.executable.code)
 
 
-def test_the_memory_of_a_run_is_not_held():
+def test_the_memory_of_a_run_is_not_held(place, placed):
     """What waits on the shelf, and is given back, is the device's again."""
     compiled = wf.compile(lambda x: x * 2, *placed(np.zeros(1000)))
-    x, memory = placed(np.zeros(1000))[0], memory_of(PLACE)
+    x, memory = placed(np.zeros(1000))[0], memory_of(place)
     y = compiled(x)
     handles = [t._value.block.memory.handle for t in (x, y)]
     del x, y
@@ -85,7 +96,7 @@ def test_the_memory_of_a_run_is_not_held():
     assert list(map(sys.getrefcount, handles)) == list(map(sys.getrefcount, nobodys))
 
 
-def test_a_full_device_changes_nothing(monkeypatch):
+def test_a_full_device_changes_nothing(monkeypatch, place, placed):
     (x,) = placed(np.ones(777))
     compiled = wf.compile(lambda x: x * 2, x)
 
@@ -93,8 +104,8 @@ def test_a_full_device_changes_nothing(monkeypatch):
         raise AllocationError(f"no {nbytes} bytes left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(backend_named(PLACE).driver, "allocate", full)
-        memory_of(PLACE).release()
+        patch.setattr(backend_named(place).driver, "allocate", full)
+        memory_of(place).release()
         with pytest.raises(MemoryError, match="has no room for float32"):
             compiled(x)
     assert compiled(x).numpy().sum() == 2 * 777

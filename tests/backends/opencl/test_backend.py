@@ -190,6 +190,22 @@ def test_too_much_memory_is_refused_and_the_next_call_works():
 
 
 @needs_device
+def test_a_full_device_is_told_of_before_its_driver_crashes(monkeypatch):
+    """PoCL counts no bytes: it would take more than the machine has, and be killed."""
+    memory = memory_of("opencl:0")
+    memory.release()
+    driver = backend_named("opencl:0").driver
+    held = wf.ones(1 << 16, device="opencl:0")
+    monkeypatch.setattr(driver, "capacity", sum(driver._held.values()) + (1 << 20))
+    more = [wf.zeros(1 << 17, device="opencl:0")]
+    with pytest.raises(MemoryError, match=r"has no room for float32.*Nothing was changed"):
+        more += [wf.zeros(1 << 17, device="opencl:0") for _ in range(2)]
+    assert (held + 1).sum().item() == 2 << 16
+    del more
+    assert wf.zeros(1 << 17, device="opencl:0").sum().item() == 0
+
+
+@needs_device
 def test_double_precision_is_refused_where_there_is_none(monkeypatch):
     backend = SourceBackend("single", lambda: open_device(0))
     monkeypatch.setattr(backend.driver, "has_double", False)
@@ -246,6 +262,14 @@ def test_a_lost_device_is_told_of(monkeypatch):
         with pytest.raises(DeviceError, match="NOT_AVAILABLE"):
             optimizer.step()
     assert weight.tolist() == [0, 0, 0]
+    assert (weight + 1).tolist() == [1, 1, 1]
+
+    class Lost:
+        wait = lost
+
+    monkeypatch.setattr(driver, "_last", Lost())
+    with pytest.raises(DeviceError, match="stopped"):
+        wf.device("opencl:0").synchronize()
     assert (weight + 1).tolist() == [1, 1, 1]
 
 

@@ -130,7 +130,8 @@ class DeviceCode:
             if any(launch.needs_double for launch in self.launches.get(id(kernel), ())):
                 raise DeviceError(
                     f"{kernel.kind} {kernel.name} computes in float64, which this device cannot; "
-                    "compute in float32 (x.float()), or on another device, device='cpu' for example"
+                    "compute in float32 (x.float()), or, since special functions take float64 for "
+                    "that too, on another device, device='cpu' for example"
                 )
 
 

@@ -66,7 +66,7 @@ class _Columns:
                 yield
             return
         if apart:
-            self.f.write("APART")
+            self.f.vectors("APART", self.width)
         with self.f.block("for (i64 l = 0; l < width; ++l)"):
             self.f.write("const i64 c = start + l;")
             yield

@@ -45,7 +45,9 @@ _OPENCL_SERIAL = """
 #define SQRT32 __builtin_sqrtf
 #define SQRT64 __builtin_sqrt
 #define APART _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
+#define APART_SHORT _Pragma("clang loop vectorize(assume_safety) interleave_count(1)")
 #define REDUCED _Pragma("clang loop vectorize(enable) interleave_count(4)")
+#define REDUCED_SHORT _Pragma("clang loop vectorize(enable) interleave_count(1)")
 #define CONTRACTED _Pragma("OPENCL FP_CONTRACT ON")
 #define REASSOCIATED _Pragma("clang fp reassociate(on)")
 """
@@ -55,8 +57,6 @@ _OPENCL_GROUPS = """
 #define FMA64 fma
 #define SQRT32 sqrt
 #define SQRT64 sqrt
-#define APART
-#define CONTRACTED
 """
 
 _CUDA = """
@@ -88,8 +88,6 @@ typedef long long i64;
 #define FMA64 __fma_rn
 #define SQRT32 __fsqrt_rn
 #define SQRT64 __dsqrt_rn
-#define APART
-#define CONTRACTED
 """
 
 

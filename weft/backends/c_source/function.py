@@ -46,6 +46,8 @@ _SIGNED = ("sdiv", "srem", "ashr")
 _RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _OPPOSITE = {"lt": ">=", "le": ">", "gt": "<=", "ge": "<"}
 _NARROW = 32  # bits: C computes with no fewer
+_LONG_LOOP = 32  # turns: fewer would not fill the several vectors that are taken at a time
+_SHORT_LOOP = 8  # turns: fewer would not fill one
 
 
 class FormulaMachine(NamedTuple):
@@ -90,6 +92,14 @@ class CFunction(Instructions):
         yield
         self._depth -= 1
         self.write("}")
+
+    def vectors(self, kind: str, turns: int) -> None:
+        """Write that the next loop becomes one of vectors, if it has turns enough.
+
+        kind   APART if no turn needs another's result, REDUCED if they are combined
+        """
+        if turns >= _SHORT_LOOP:
+            self.write(kind if turns >= _LONG_LOOP else f"{kind}_SHORT")
 
     def define(self, type: str, text: str) -> IRValue:
         """Append the definition of a value."""

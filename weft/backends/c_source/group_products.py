@@ -46,19 +46,22 @@ class _Tile:
         kernel, f = self.kernel, self.text.f
         f.write(f"LOCAL {self.kind} xs[{DEPTH * (self.side + 1)}];")
         f.write(f"LOCAL {self.kind} ys[{DEPTH * (self.side + 1)}];")
-        counters = write_counters(f, "GROUP(2)", kernel.batch)
+        across, block = -(-kernel.n // self.side), kernel.block or self.side
+        down = -(-kernel.m // block)
+        # All groups along one axis: of the others CUDA has 65,535 at most.
+        f.write(f"const i64 product = GROUP(0) / {across * down};")
+        counters = write_counters(f, "product", kernel.batch)
         x = MatrixText(self.text, kernel.x, kernel.x_from, counters)
         y = second_operand(self.text, kernel, counters)
         epilogue = EpilogueText(self.text, kernel)
         f.write(f"const i64 ti = ITEM / {SIDE}, tj = ITEM % {SIDE};")
-        block = kernel.block or self.side
-        f.write(f"const i64 top = GROUP(1) * {block}, left = GROUP(0) * {self.side};")
+        f.write(f"const i64 left = GROUP(0) % {across} * {self.side};")
+        f.write(f"const i64 top = GROUP(0) / {across} % {down} * {block};")
         f.write(f"const i64 end = top + {block} < {kernel.m} ? top + {block} : {kernel.m};")
         with f.block(f"for (i64 i0 = top; i0 < end; i0 += {self.side})"):
             self._sums(f, x, y)
             self._stored(f, epilogue, counters)
-        groups = (-(-kernel.n // self.side), -(-kernel.m // block), size_of(kernel.batch))
-        return self.text.finished(groups, ITEMS)
+        return self.text.finished((across * down * size_of(kernel.batch),), ITEMS)
 
     def _sums(self, f: CFunction, x: Source, y: Source) -> None:
         """Write the loop that brings parts of the operands to local memory and multiplies them."""

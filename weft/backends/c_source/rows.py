@@ -314,7 +314,7 @@ class _Stretch(_Team):
 
     def _twice(
         self,
-        pragma: str,
+        kind: str,
         write: Callable[[], None],
         resets: Sequence[Callable[[], None]],
         *,
@@ -328,7 +328,7 @@ class _Stretch(_Team):
             f.write(f"i32 {f.flag} = 0;")
         flag, f.flag = f.flag, None
         with self._flagging(flag):
-            self._loop(pragma, write)
+            self._loop(kind, write)
         if not f.flagged:
             if again:
                 del f.lines[before]
@@ -336,7 +336,7 @@ class _Stretch(_Team):
         with f.block(f"if ({flag})"):
             for reset in resets:
                 reset()
-            self._loop(pragma, write)
+            self._loop(kind, write)
 
     @contextmanager
     def _flagging(self, flag: str | None) -> Iterator[None]:
@@ -344,9 +344,8 @@ class _Stretch(_Team):
         yield
         self.f.flag = None
 
-    def _loop(self, pragma: str, write: Callable[[], None]) -> None:
-        if pragma:
-            self.f.write(pragma)
+    def _loop(self, kind: str, write: Callable[[], None]) -> None:
+        self.f.vectors(kind, self.length)
         with self.f.block("for (i64 c = from; c < to; ++c)"):
             write()
 

@@ -80,6 +80,7 @@ class _Tiles:
         with f.block("for (i64 k = first; k < last; ++k)"):
             if isinstance(source, WindowMatrix):
                 f.write(f"const i64 row = {source.of_row('k')};")
+            f.vectors("APART", min(kernel.n, width))
             with f.block("for (i64 j = 0; j < there; ++j)"):
                 f.write(f"{target}[k * {width} + j] = {_panel_element(f, source)};")
             f.write(f"for (i64 j = there; j < {width}; ++j) {target}[k * {width} + j] = 0;")
@@ -93,7 +94,7 @@ class _Tiles:
         source = MatrixText(text, kernel.x, kernel.x_from, counters)
         f.write(f"{target} += (GROUP(1) * {kernel.m} + GROUP(0)) * {kernel.k};")
         f.write("const i64 i = GROUP(0);")
-        f.write("APART")
+        f.vectors("APART", kernel.k)
         with f.block(f"for (i64 k = 0; k < {kernel.k}; ++k)"):
             f.write(f"{target}[k] = {source.element('i', 'k')};")
         return text.finished((kernel.m, self.batch))
@@ -165,7 +166,7 @@ class _Tiles:
         )
         with f.block("for (i64 i = 0; i < there; ++i)"):
             f.write("const i64 row = i0 + i;")
-            f.write("APART")
+            f.vectors("APART", min(n, width))
             with f.block("for (i64 j = 0; j < across; ++j)"):
                 f.write(f"const i64 column = panel * {width} + j;")
                 total = IRValue(f"sums[i * {width} + j]", element_of(self.dtype))

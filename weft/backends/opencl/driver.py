@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ def pyopencl() -> Any:
 def find_devices() -> list[Any]:
     """Return the devices of all OpenCL drivers here; raise DeviceError if there are none."""
     cl = pyopencl()
+    # PoCL's threads, one for each core: else they often meet on one, and take twice as long.
+    os.environ.setdefault("POCL_AFFINITY", "1")
     try:
         found = [device for platform in cl.get_platforms() for device in platform.get_devices()]
     except cl.Error as error:
@@ -58,6 +61,19 @@ class _Made(NamedTuple):
     given: list[Any]
 
 
+def _counted(buffer_type: Any, held: dict[int, int]) -> Any:
+    """Return a type of buffers which tell when they go: some drivers count no bytes, and crash.
+
+    Entries are removed by an atomic operation: no lock may be taken where objects are freed.
+    """
+
+    class CountedBuffer(buffer_type):  # type: ignore[misc]  # what pyopencl has
+        def __del__(self) -> None:
+            held.pop(id(self), None)
+
+    return CountedBuffer
+
+
 class OpenClDriver:
     """A device with its context, its queue and the functions that were made for it.
 
@@ -68,18 +84,21 @@ class OpenClDriver:
         self.cl = cl = pyopencl()
         self.device = device
         self.context = cl.Context([device])
-        self.queue = cl.CommandQueue(
-            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE
-        )
+        self.queue = cl.CommandQueue(self.context)
         self.has_double = bool(device.double_fp_config)
         self.machine = f"{device.name}, {device.version}"
         self.units = device.max_compute_units
         is_cpu = bool(device.type & cl.device_type.CPU)
         self.dialect = opencl(serial=is_cpu if serial is None else serial, units=self.units)
+        self._timed: Any = None
         self._built: dict[str, Any] = {}  # programs by the names of their functions
         self._kernels: dict[int, _Made] = {}
         self._enqueue = cl.enqueue_nd_range_kernel
+        self._last: Any = None  # the event of what was asked for last
         self._pending: deque[Any] = deque()
+        self.capacity = device.global_mem_size
+        self._held: dict[int, int] = {}  # bytes of memory, by the buffers that are there
+        self._buffer_type = _counted(cl.Buffer, self._held)
         self._lock = Lock()  # of the arguments of kernels, between setting them and the launch
 
     # -- memory ------------------------------------------------------------------------------------
@@ -92,10 +111,18 @@ class OpenClDriver:
             raise AllocationError(
                 f"{self.device.name} takes at most {limit} bytes at once. Received: {size}"
             )
+        held = sum(list(self._held.values()))
+        if held + size > self.capacity:
+            raise AllocationError(
+                f"{self.device.name} has {self.capacity} bytes, {held} of which are held. "
+                f"Received: {size}"
+            )
         try:
-            return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
+            made = self._buffer_type(self.context, cl.mem_flags.READ_WRITE, size)
         except cl.MemoryError as error:
             raise AllocationError(f"{self.device.name} has no {size} bytes left") from error
+        self._held[id(made)] = size
+        return made
 
     def write(self, handle: Any, start: int, array: Array) -> None:
         """Copy an array of the host to memory; the queue has a copy of it until that is done."""
@@ -103,7 +130,7 @@ class OpenClDriver:
             return
         kept = np.array(array, order="C")
         with self._errors():
-            event = self.cl.enqueue_copy(
+            event = self._last = self.cl.enqueue_copy(
                 self.queue, handle, kept, dst_offset=start, is_blocking=False
             )
         self._pending.append(event)
@@ -122,7 +149,7 @@ class OpenClDriver:
         """Copy memory."""
         if nbytes:
             with self._errors():
-                self.cl.enqueue_copy(self.queue, target, source, byte_count=nbytes)
+                self._last = self.cl.enqueue_copy(self.queue, target, source, byte_count=nbytes)
 
     # -- functions ---------------------------------------------------------------------------------
 
@@ -151,9 +178,21 @@ class OpenClDriver:
             with self._lock:
                 made = self._kernels.get(id(launch)) or self._made(launch)
                 self._set_arguments(made, pointers)
-                return self._enqueue(self.queue, made.kernel, made.total, made.local)
+                queue = self._timing_queue() if timed else self.queue
+                self._last = event = self._enqueue(queue, made.kernel, made.total, made.local)
+                if timed:  # before anything that the other queue is asked for
+                    event.wait()
+                return event
         except self.cl.Error as error:
             raise self._told(error, "stopped") from error
+
+    def _timing_queue(self) -> Any:
+        """Return a queue that takes times, which takes time, after all else was done."""
+        self.queue.finish()
+        if self._timed is None:
+            taking = self.cl.command_queue_properties.PROFILING_ENABLE
+            self._timed = self.cl.CommandQueue(self.context, properties=taking)
+        return self._timed
 
     def _made(self, launch: Launch) -> _Made:
         """Return the kernel of a launch, which remembers its arguments."""
@@ -182,10 +221,15 @@ class OpenClDriver:
         return float(event.profile.end - event.profile.start) * 1e-9
 
     def wait(self) -> None:
-        """Wait until all is done."""
+        """Wait until all is done that was asked for: things are done in their order."""
+        last = self._last
+        if last is None:
+            return
         try:
-            self.queue.finish()
+            last.wait()
         except self.cl.Error as error:
+            if self._last is last:  # it is told once; the next call may work
+                self._last = None
             raise self._told(error, "stopped") from error
         self._pending.clear()
 
