@@ -188,8 +188,9 @@ def test_momentum_decays_when_a_row_has_a_gradient_again():
         [np.array([[3, 1], [3, 39]], np.int32)] * 2,
         [RNG.integers(0, ROWS, (2, 2, 5)) for _ in range(2)],
         [np.array([5, 6, 5], np.uint8)] * 2,
+        [np.append(RNG.permutation(ROWS), (7, 3, 7)) for _ in range(2)],
     ],
-    ids=["empty", "all rows", "one row", "int32", "3-d", "uint8"],
+    ids=["empty", "all rows", "one row", "int32", "3-d", "uint8", "few again"],
 )
 @pytest.mark.parametrize("name", ["sgd", "adagrad"])
 def test_indices(name, face, indices, monkeypatch):
@@ -329,6 +330,22 @@ def test_who_holds_an_old_value_keeps_it():
     eagerly(table, optimizer, INDICES[1:])
     np.testing.assert_array_equal(before.numpy(), kept)
     np.testing.assert_array_equal(slot, kept_slot)
+
+
+def test_a_rule_may_keep_the_rows_that_it_was_given():
+    rule = tx.per_value(
+        lambda p: {"old": np.zeros_like(p), "kept": 0},
+        lambda g, s, p: (-g, {"old": p, "kept": p}),
+        slots=("old", "kept"),
+        whole=None,
+    )
+    table = make_table()
+    optimizer = wf.optim.TransformOptimizer(table.parameters(), rule)
+    eagerly(table, optimizer, [np.arange(10).reshape(2, 5)])
+    slots = optimizer.state[table.weight]
+    np.testing.assert_array_equal(slots["old"][:10], TABLE[:10])
+    np.testing.assert_array_equal(slots["kept"], TABLE[:10])
+    assert (table.weight.numpy()[:10] != TABLE[:10]).any()
 
 
 def test_an_update_is_in_place():
