@@ -280,10 +280,12 @@ FEW_AGAIN = 8  # one row in so many may stand again before it pays to bring equa
 def row_totals(rows: Array, values: Array) -> tuple[Array, Array]:
     """Return rows, and beside each the sum of all values of that row.
 
-    Where few rows stand again, nothing is moved: they stay where they are, with the same sum at
-    each place. Otherwise each row stands once. Values are added as by `summed_rows`.
+    Where few of many rows stand again, nothing is moved: they stay where they are, with the same
+    sum at each place. Otherwise each row stands once. Values are added as by `summed_rows`.
     """
     suspects = _suspects(rows)
+    if suspects is None:
+        return summed_rows(rows, values)
     found = sorted_rows(rows[suspects])
     again = np.flatnonzero(~found.begins)
     if not again.size:
@@ -298,17 +300,19 @@ def row_totals(rows: Array, values: Array) -> tuple[Array, Array]:
     return rows, total.astype(values.dtype, copy=False)
 
 
-def _suspects(rows: Array) -> Array:
-    """Return the places of rows that may stand in several, in ascending order: few, if few do.
+def _suspects(rows: Array) -> Array | None:
+    """Return the places of rows that may stand in several, in ascending order; None for most rows.
 
     Rows that are equal have equal low bits, by which NumPy sorts in one pass of counting.
     """
-    if rows.size < FEW:
-        return np.arange(rows.size)
+    if rows.size < FEW:  # they are moved as quickly
+        return None
     low = rows.astype(np.uint16)
     order = low.argsort(kind="stable")
     ascending = low.take(order)
     same = np.flatnonzero(ascending[1:] == ascending[:-1])
+    if 2 * same.size > rows.size:
+        return None
     suspected = np.zeros(rows.size, bool)
     suspected[order[same]] = suspected[order[same + 1]] = True
     return np.flatnonzero(suspected)

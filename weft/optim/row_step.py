@@ -16,7 +16,7 @@ import numpy as np
 from ..core.dtype import Array
 from ..core.errors import GradientError, IndexOutOfRange
 from ..core.op import F
-from ..core.row_sparse import RowSparse, as_array, row_totals, write_rows
+from ..core.row_sparse import FEW_AGAIN, RowSparse, as_array, row_totals, write_rows
 from ..core.tensor import Tensor
 from ..ops.index.rows import with_rows_at
 from .transform import GradientTransform, State
@@ -77,7 +77,8 @@ def _check_rows(p: Tensor, rows: Array) -> None:
 
 def _parts(g: RowSparse, elementwise: bool) -> tuple[Array, Array]:
     """Return rows and the sum of what goes to each, as a rule takes them."""
-    if elementwise and not g.is_coalesced:
+    few = len(g.rows) * FEW_AGAIN <= g.shape[0]  # of a large table: not many stand again
+    if elementwise and few and not g.is_coalesced:
         return row_totals(as_array(g.rows), as_array(g.values))
     once = g.coalesce()
     return as_array(once.rows), as_array(once.values)
