@@ -8,8 +8,9 @@ connections, each with one request under way, alternating between the servers in
 both meet the same machine. Every answer is compared with what the model gives in this process,
 when its slice is over. `--apart` gives the load a processor of its own and the servers the others:
 then nothing but the servers' own work is compared. `model ms` is the time that the model took
-for an item, `cpu ms` what all of the server took of processors: the ratio cannot be larger than the
-two of `model ms` are apart.
+for an item, `cpu ms` what all of the server took of processors. Beside the ratio is what batching
+could give: how far the two of `model ms` are apart, if requests cost nothing, and those of `cpu
+ms`, if the load cost nothing.
 """
 
 from __future__ import annotations
@@ -268,6 +269,9 @@ def compare(name: str, options: argparse.Namespace) -> dict[str, Any]:
             "cpu ms": 1000 * grown["process_cpu_seconds_total"] / (part * SLICES),
         }
     result["ratio"] = sum(seconds[1]) / sum(seconds[sizes[1]])
+    alone, together = (result[f"max_batch={size}"] for size in sizes)
+    result["of the model"] = alone["model ms"] / together["model ms"]
+    result["of processors"] = alone["cpu ms"] / together["cpu ms"]
     result["ended with"] = [server.end() for server in servers.values()]
     return result
 
@@ -278,7 +282,10 @@ def show(result: dict[str, Any]) -> None:
         if isinstance(figures, dict):
             shown = "  ".join(f"{key} {value:.4g}" for key, value in figures.items())
             print(f"  {name:<14} {shown}")
-    print(f"  ratio {result['ratio']:.2f}", flush=True)
+    limits = (
+        f"of the model {result['of the model']:.2f}, of processors {result['of processors']:.2f}"
+    )
+    print(f"  ratio {result['ratio']:.2f} ({limits})", flush=True)
 
 
 def main() -> int:

@@ -98,6 +98,13 @@ def test_operators_that_need_python_are_named_with_their_line(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("result", [None, "a text"])
+def test_what_computes_nothing_is_refused(result, tmp_path):
+    with pytest.raises(ArgumentError, match="computes nothing"):
+        wf.export(lambda x: result, tmp_path / "model.so", wf.ones(2))
+    assert not list(tmp_path.iterdir())
+
+
 def test_shapes_that_depend_on_values_are_refused(tmp_path):
     with wf.Graph() as graph:
         x = wf.placeholder((4,), wf.float32)

@@ -9,7 +9,7 @@ import pytest
 
 import weft as wf
 from weft.core.anomaly import has_nan
-from weft.core.row_sparse import asks_for_rows, summed_rows, write_rows
+from weft.core.row_sparse import FEW, asks_for_rows, row_totals, summed_rows, write_rows
 from weft.ops.index.embedding import embedding
 
 RNG = np.random.default_rng(0)
@@ -63,6 +63,33 @@ def test_rows_of_any_size_are_sorted(largest):
     distinct, sums = summed_rows(rows, np.ones((rows.size, 1)))
     np.testing.assert_array_equal(distinct, np.unique(rows))
     assert sums.sum() == rows.size
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("largest", [40, 1 << 20, 1 << 40])
+def test_totals_stand_at_each_place_of_a_row(largest, dtype):
+    rows = RNG.integers(0, largest, 2000)
+    rows = np.concatenate([rows, rows[:20], rows[:3]])
+    drawn = RNG.standard_normal((rows.size, 3)).astype(dtype)
+    for values in (drawn, np.array(drawn, order="F"), np.broadcast_to(drawn[:1], drawn.shape)):
+        given = values.copy()
+        found, totals = row_totals(rows, values)
+        distinct, sums = summed_rows(rows, values)
+        np.testing.assert_array_equal(np.unique(found), distinct)
+        np.testing.assert_array_equal(totals, sums[np.searchsorted(distinct, found)])
+        np.testing.assert_array_equal(values, given)
+        assert (found is rows) == (largest > 40)  # where few stand again, nothing is moved
+
+
+@pytest.mark.parametrize("apart", [1, 65536])
+@pytest.mark.parametrize("count", [0, 3, 600])
+def test_totals_of_rows_that_stand_once_are_their_values(count, apart):
+    rows, values = np.arange(count)[::-1] * apart, np.arange(2.0 * count).reshape(count, 2)
+    found, totals = row_totals(rows, values)
+    moved = apart > 1 or count < FEW
+    np.testing.assert_array_equal(found, rows[::-1] if moved else rows)
+    np.testing.assert_array_equal(totals, values[::-1] if moved else values)
+    assert (totals is values) != moved
 
 
 @pytest.mark.parametrize("shape", [(9,), (9, 4), (9, 2, 3), (9, 0)])

@@ -62,7 +62,7 @@ def test_an_operator_has_it_whenever_the_door_opens(opens, monkeypatch):
 
 def operand(size=LARGE, dtype=np.float32):
     values = np.random.default_rng(0).normal(size=size).astype(dtype)
-    values[:4] = 0.0, -0.0, np.inf, np.nan
+    values.reshape(-1)[:4] = 0.0, -0.0, np.inf, np.nan
     return wf.tensor(values, requires_grad=True)
 
 
@@ -103,6 +103,19 @@ def test_gradients_that_lie_otherwise(made, monkeypatch):
     monkeypatch.setattr(wf.config, "eager_kernels", False)
     expected = wf.gradients(wf.tanh(x).T * wf.arange(300.0, dtype=wf.float64), x, wf.ones(300, 300))
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-11)
+
+
+def test_a_gradient_that_is_one_number_for_all_elements(made, monkeypatch):
+    def slopes(x):
+        return wf.gradients((wf.square(x).sum() * 3).sqrt(), x).numpy()
+
+    x = operand((LARGE // 64 + 1, 64))
+    x = wf.tensor(np.nan_to_num(x.detach().numpy(), posinf=2.0), requires_grad=True)
+    found = [slopes(x) for _ in range(2)]
+    assert made == ["square"]
+    monkeypatch.setattr(wf.config, "eager_kernels", False)
+    for one in found:
+        np.testing.assert_allclose(one, slopes(x), rtol=1e-5)
 
 
 def test_second_derivatives(made):

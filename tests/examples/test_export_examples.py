@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,9 @@ from weft.nn import models
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries are for Linux")
 
 NAMES = ["mlp", "lstm", "gpt", "train", pytest.param("resnet18", marks=pytest.mark.long)]
+REST = ["resnet18", "lstm", "gpt", "train"]
+SUPERUSER = hasattr(os, "geteuid") and os.geteuid() == 0
+C_LIBRARY = ["ld-linux-x86-64", "libc", "libdl", "libpthread"]
 # C++ compiles for seconds, each model anew: the library is linked with the program there.
 LINKED = ["train", *(pytest.param(n, marks=pytest.mark.long) for n in ("mlp", "lstm", "gpt"))]
 
@@ -58,6 +62,29 @@ def test_c(folder, name):
     library = made(folder, name)
     program = compiled(folder, "call_from_c.c", name, "-ldl")
     assert "equal" in run(folder, program, library, f"{name}.bin")
+
+
+def jail(folder: Path, program: str, *files: str) -> Path:
+    """Return a folder with a program, the libraries of C that it needs, and some files."""
+    root = folder / f"{Path(program).name}.jail"
+    needed = [word for word in run(folder, "ldd", program).split() if word.startswith("/")]
+    for file in (program, *needed, *files):
+        target = root / (file.lstrip("/") if file in needed else Path(file).name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, target)
+    return root
+
+
+@needs("cc", "ldd", "chroot")
+@pytest.mark.skipif(not SUPERUSER, reason="the superuser alone may change the root")
+@pytest.mark.parametrize("name", ["mlp", *(pytest.param(n, marks=pytest.mark.long) for n in REST)])
+def test_where_there_is_nothing_but_c(folder, name):
+    library = made(folder, name)
+    program = compiled(folder, "call_from_c.c", name, "-ldl")
+    root = jail(folder, program, library, str(folder / f"{name}.bin"))
+    assert {file.name.partition(".")[0] for file in root.rglob("*.so*")} <= {*C_LIBRARY, name}
+    called = (f"/{Path(program).name}", f"/{name}.so", f"/{name}.bin")
+    assert "equal" in run(folder, "chroot", str(root), *called)
 
 
 @needs("c++")

@@ -202,6 +202,20 @@ def test_indices(name, face, indices, monkeypatch):
     np.testing.assert_array_equal(table.weight.numpy(), dense.weight.numpy())
 
 
+@pytest.mark.parametrize("name", ["sgd", "adagrad"])
+def test_few_of_many_rows_stand_again(name):
+    index = np.append(RNG.permutation(8000)[:600], (7, 3, 7))
+    tables = [wf.nn.Embedding(8000, 2, sparse=sparse) for sparse in (True, False)]
+    for table in tables:
+        table.weight.assign(np.linspace(-1, 1, 16000, dtype=np.float32).reshape(8000, 2))
+        optimizer = EXACT[name](table.parameters())
+        for _ in range(3):
+            optimizer.zero_grad()
+            (table(wf.tensor(index)) ** 3).sum().backward()
+            optimizer.step()
+    np.testing.assert_array_equal(*[table.weight.numpy() for table in tables])
+
+
 @every_face
 @pytest.mark.parametrize("dtype", [np.float16, wf.bfloat16, np.float64], ids=str)
 @pytest.mark.parametrize("name", ["sgd", "adagrad", "adam"])
@@ -329,6 +343,22 @@ def test_who_holds_an_old_value_keeps_it():
     eagerly(table, optimizer, INDICES[1:])
     np.testing.assert_array_equal(before.numpy(), kept)
     np.testing.assert_array_equal(slot, kept_slot)
+
+
+def test_a_rule_may_keep_the_rows_that_it_was_given():
+    rule = tx.per_value(
+        lambda p: {"old": np.zeros_like(p), "kept": 0},
+        lambda g, s, p: (-g, {"old": p, "kept": p}),
+        slots=("old", "kept"),
+        whole=None,
+    )
+    table = make_table()
+    optimizer = wf.optim.TransformOptimizer(table.parameters(), rule)
+    eagerly(table, optimizer, [np.arange(10).reshape(2, 5)])
+    slots = optimizer.state[table.weight]
+    np.testing.assert_array_equal(slots["old"][:10], TABLE[:10])
+    np.testing.assert_array_equal(slots["kept"], TABLE[:10])
+    assert (table.weight.numpy()[:10] != TABLE[:10]).any()
 
 
 def test_an_update_is_in_place():

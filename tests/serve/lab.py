@@ -44,6 +44,11 @@ def slow():
     return sleepy, ((1,), "float32")
 
 
+def verbose():
+    """Return a function that answers a number with 64 KiB."""
+    return lambda x: x + wf.zeros(1 << 14), ((1,), "float32")
+
+
 def broken():
     """Return a function with a bug, which some numbers show."""
 
@@ -64,7 +69,7 @@ def options_of(name):
     }
 
 
-MODELS = {f.__name__: f for f in (mlp, cnn, lookup, slow, broken)}
+MODELS = {f.__name__: f for f in (mlp, cnn, lookup, slow, verbose, broken)}
 
 
 class Lab:

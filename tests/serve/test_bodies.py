@@ -8,7 +8,7 @@ import pytest
 import safetensors.numpy
 
 import weft as wf
-from weft.serve.bodies import parse_body
+from weft.serve.bodies import body_reader, parse_body
 from weft.serve.errors import RequestError
 from weft.serve.model import ServedModel, served_model
 from weft.serve.programs import ModuleProgram, input_values
@@ -190,3 +190,15 @@ def test_bfloat16_is_rounded_from_json():
     pytest.importorskip("ml_dtypes")
     model = served_model(lambda x: x, inputs=((1,), wf.bfloat16))
     assert parse(model, {"input": [1.001]}).arrays[0].astype(float).tolist() == [[1.0]]
+
+
+def test_bodies_that_are_packed():
+    body = {"inputs": [[1, 2]]}
+    assert parse(ONE, body, content_encoding="identity")[0][0].tolist() == [[1, 2]]
+    with pytest.raises(RequestError, match="Content-Encoding gzip is not understood") as caught:
+        parse(ONE, body, content_encoding="gzip")
+    assert caught.value.status == 415
+    array, packed = np.ones((1, 2), np.float32), {"x-weft-shape": "1,2", "content-encoding": "br"}
+    read = body_reader(ONE, {"content-type": "application/octet-stream", **packed}, array.nbytes)
+    with pytest.raises(RequestError, match="Content-Encoding br"):
+        read(array.tobytes())

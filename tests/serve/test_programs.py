@@ -113,3 +113,8 @@ def test_sizes_of_batches_that_inputs_allow():
         x * scale
     with pytest.raises(ValueError, match=r"scale is float32\[\], which has no axis for items"):
         batch_size(GraphProgram(graph).inputs)
+
+
+def test_what_compile_may_be():
+    with pytest.raises(ValueError, match=r"compile must be 'auto', True or False.*'maybe'"):
+        ModuleProgram(lambda x: x, input_values(((2,), "float32")), "maybe")

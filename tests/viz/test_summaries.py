@@ -237,6 +237,9 @@ def test_mistakes_are_explained(tmp_path, monkeypatch):
             wf.summary.scalar("x", wf.ones(3))
         with pytest.raises(ArgumentTypeError, match="takes numbers"):
             wf.summary.histogram("x", ["a"])
+        for bins in (0, "twelve", [2.0, 1.0]):
+            with pytest.raises(ArgumentError, match="bins must be a number of bins"):
+                wf.summary.histogram("x", wf.ones(3), bins=bins)
         with pytest.raises(ArgumentTypeError, match="takes a string"):
             wf.summary.text("x", 3)
         with pytest.raises(ArgumentError, match="must be"):

@@ -51,6 +51,10 @@ def export_program(
     assert isinstance(backend, ExportingBackend), "the CPU's code can be exported"
     if program.device != CPU:
         raise ArgumentError(f"export: {name} runs on {program.device!r}; libraries are for the CPU")
+    if not outputs and not program.commits:
+        raise ArgumentError(
+            f"export: {name} computes nothing: it returns no tensor and changes no state"
+        )
     checked = _options(path, options)
     names = _names("input_names", input_names, [value.name for value in program.feeds])
     outputs = _names("output_names", output_names, outputs)

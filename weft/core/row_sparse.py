@@ -273,6 +273,52 @@ def _stable_order(rows: Array) -> Array:
 FEW = 512  # below, comparing is as fast
 
 
+FEW_AGAIN = 8  # one row in so many may stand again before it pays to bring equal ones together
+
+
+@np.errstate(all="ignore")  # infinities are the step's to see
+def row_totals(rows: Array, values: Array) -> tuple[Array, Array]:
+    """Return rows, and beside each the sum of all values of that row.
+
+    Where few of many rows stand again, nothing is moved: they stay where they are, with the same
+    sum at each place. Otherwise each row stands once. Values are added as by `summed_rows`.
+    """
+    suspects = _suspects(rows)
+    if suspects is None:
+        return summed_rows(rows, values)
+    found = sorted_rows(rows[suspects])
+    again = np.flatnonzero(~found.begins)
+    if not again.size:
+        return rows, values
+    if again.size * FEW_AGAIN > rows.size:
+        return summed_rows(rows, values)
+    firsts = suspects[found.order[np.flatnonzero(found.begins)[_distinct_before(again)]]]
+    places = suspects[found.order[again]]
+    total = values.astype(_wide(values.dtype), order="C")
+    _add_rows(total, firsts, values[places])
+    total[places] = total[firsts]
+    return rows, total.astype(values.dtype, copy=False)
+
+
+def _suspects(rows: Array) -> Array | None:
+    """Return the places of rows that may stand in several, in ascending order; None for most rows.
+
+    Rows that are equal have equal low bits, by which NumPy sorts in one pass of counting.
+    """
+    if rows.size < FEW:  # they are moved as quickly
+        return None
+    low = rows.astype(np.uint16)
+    order = low.argsort(kind="stable")
+    ascending = low.take(order)
+    same = np.flatnonzero(ascending[1:] == ascending[:-1])
+    if 2 * same.size > rows.size:
+        return None
+    suspected = np.zeros(rows.size, bool)
+    suspected[order[same]] = suspected[order[same + 1]] = True
+    return np.flatnonzero(suspected)
+
+
+@np.errstate(all="ignore")  # as above
 def summed_rows(rows: Array, values: Array) -> tuple[Array, Array]:
     """Return the distinct rows in ascending order, and the sum of the values of each.
 
@@ -280,17 +326,30 @@ def summed_rows(rows: Array, values: Array) -> tuple[Array, Array]:
     """
     order, ascending, begins = sorted_rows(rows)
     total = values.take(order[begins], 0)
-    if total.shape == values.shape:  # the usual case: few rows of a large table
+    if total.shape == values.shape:
         return ascending, total
     again = np.flatnonzero(~begins)
-    places = again - np.arange(1, len(again) + 1)  # of each, as many fewer as were met before it
-    wide = total.astype(np.float32) if is_half(total.dtype) else total
-    width = int(size_of(values.shape[1:]))
-    flat = (places * width).reshape(-1, 1) + np.arange(width)
-    added = values.take(order[again], 0).astype(wide.dtype, copy=False)
-    with np.errstate(all="ignore"):  # infinities are the step's to see
-        np.add.at(wide.reshape(-1), flat.reshape(-1), added.reshape(-1))
-        return ascending[begins], wide.astype(total.dtype, copy=False)
+    wide = total.astype(_wide(total.dtype), copy=False)
+    _add_rows(wide, _distinct_before(again), values.take(order[again], 0))
+    return ascending[begins], wide.astype(total.dtype, copy=False)
+
+
+def _distinct_before(again: Array) -> Array:
+    """Return which distinct row each is that stands again: as many fewer as were met before it."""
+    distinct: Array = again - np.arange(1, len(again) + 1)
+    return distinct
+
+
+def _wide(dtype: DType) -> DType:
+    return np.dtype(np.float32) if is_half(dtype) else dtype
+
+
+def _add_rows(table: Array, rows: Array, values: Array) -> None:
+    """Add values to rows of an array in C order, one after another."""
+    width = int(size_of(table.shape[1:]))
+    flat = (rows * width).reshape(-1, 1) + np.arange(width)
+    added = values.astype(table.dtype, copy=False)
+    np.add.at(table.reshape(-1), flat.reshape(-1), added.reshape(-1))
 
 
 def write_rows(table: Array, rows: Array, values: Array) -> None:

@@ -19,7 +19,7 @@ from ..core.scalar.builder import postorder
 from ..core.scalar.functions import EXACT as EXACT_ULPS
 from ..core.scalar.functions import ROUNDED as ROUNDED_ULPS
 from ..core.scalar.functions import named
-from ..core.shape import size_of
+from ..core.shape import Shape, size_of
 from ..core.tape import make_node
 from ..graph.frontend import placeholder
 from ..graph.graph import Graph
@@ -80,12 +80,17 @@ def compile_product(
 
 
 def compile_pullback(
-    name: str, types: Types, others: Sequence[Any], attrs: tuple[Any, ...]
+    name: str,
+    types: Types,
+    others: Sequence[Any],
+    attrs: tuple[Any, ...],
+    spread: Shape | None = None,
 ) -> Code | None:
     """Return machine code for the gradient of an operator of one operand, or None.
 
     types    of the arrays that its node saves, and of the gradient of the result
     others   what the node saves, with None for the arrays
+    spread   the shape of that gradient, if one number is given for all of it
     """
     op, graph = find_op(name), Graph()
     with graph:
@@ -94,7 +99,8 @@ def compile_pullback(
         saved = tuple(next(rest) if x is None else x for x in others)
         node = make_node(op, (None,), saved, attrs)
         linked = cast("Callable[..., Any]", op.linked)
-        out = _traced(lambda: linked(node, saved, g)[0])
+        whole = g if spread is None else F.broadcast_to(g, spread)
+        out = _traced(lambda: linked(node, saved, whole)[0])
     if out is None:
         return None
     executable = compile_fixed(graph, [out.value], [x.value for x in feeds])

@@ -42,7 +42,7 @@ def run_transform(
     pairs = list(zip(params, states, strict=True))
     by_rows = [pair for pair in pairs if pair[0].grad.__class__ is RowSparse]
     for p, state in by_rows:
-        part = RowPart(p, state, working_dtype(p.dtype))
+        part = RowPart(p, state, working_dtype(p.dtype), transform.elementwise)
         part.write(*transform.each[1](part.gradient, part.state, part.value))
     if by_rows:
         pairs = [pair for pair in pairs if pair[0].grad.__class__ is not RowSparse]
@@ -139,7 +139,7 @@ class _WholePart:
 
 def _part(p: Tensor, state: State) -> _WholePart | RowPart:
     if p.grad.__class__ is RowSparse:
-        return RowPart(p, state, working_dtype(p.dtype))
+        return RowPart(p, state, working_dtype(p.dtype), elementwise=False)
     return _WholePart(p, state)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..core.dtype import Array
 from ..core.errors import GradientError, IndexOutOfRange
 from ..core.op import F
-from ..core.row_sparse import RowSparse, write_rows
+from ..core.row_sparse import FEW_AGAIN, RowSparse, as_array, row_totals, write_rows
 from ..core.tensor import Tensor
 from ..ops.index.rows import with_rows_at
 from .transform import GradientTransform, State
@@ -56,33 +56,46 @@ def _shown(group: Mapping[str, Any], p: Tensor) -> str:
 # -- eagerly, on arrays ----------------------------------------------------------------------------
 
 
-def _holders(slots: State, name: str) -> int:
+def _holders(slots: Mapping[str, Any], name: str) -> int:
     value = slots[name]
     return getrefcount(value)
 
 
-ALONE = _holders({"slot": np.empty(0)}, "slot")  # references to a slot that nobody else holds
+ALONE = _holders({"slot": np.empty(0)}, "slot")  # references to what nobody else holds
 
 
 def _check_rows(p: Tensor, rows: Array) -> None:
-    """Raise unless rows, in ascending order, are those of a parameter: anyone may set `.grad`."""
-    if rows.size and not 0 <= int(rows[0]) <= int(rows[-1]) < len(p._value):
-        wrong = int(rows[0]) if rows[0] < 0 else int(rows[-1])
+    """Raise unless rows are those of a parameter: anyone may set `.grad`."""
+    least, most = (int(rows.min()), int(rows.max())) if rows.size else (0, -1)
+    if least < 0 or most >= len(p._value):
+        wrong = least if least < 0 else most
         raise IndexOutOfRange(
             f"a row-sparse gradient of a parameter of shape {p.shape} has rows from 0 to "
             f"{len(p._value) - 1}. Received: row {wrong}"
         )
 
 
-class RowPart:
-    """What a rule sees of a parameter: the rows that have a gradient."""
+def _parts(g: RowSparse, elementwise: bool) -> tuple[Array, Array]:
+    """Return rows and the sum of what goes to each, as a rule takes them."""
+    few = len(g.rows) * FEW_AGAIN <= g.shape[0]  # of a large table: not many stand again
+    if elementwise and few and not g.is_coalesced:
+        return row_totals(as_array(g.rows), as_array(g.values))
+    once = g.coalesce()
+    return as_array(once.rows), as_array(once.values)
 
-    def __init__(self, p: Tensor, slots: State, precision: Any) -> None:
-        g = p.grad.coalesce().on_arrays()
-        _check_rows(p, g.rows)
-        self.p, self.slots, self.rows = p, slots, g.rows
+
+class RowPart:
+    """What a rule sees of a parameter: the rows that have a gradient.
+
+    elementwise   whether a rule may see a row several times, with the same numbers each time
+    """
+
+    def __init__(self, p: Tensor, slots: State, precision: Any, elementwise: bool) -> None:
+        self.p, self.slots = p, slots
+        self.rows, gradient = _parts(p.grad, elementwise)
+        _check_rows(p, self.rows)
         self.value = p._value.take(self.rows, 0).astype(precision, copy=False)
-        self.gradient = g.values.astype(precision, copy=False)
+        self.gradient = gradient.astype(precision, copy=False)
         self.state = {
             name: slot.take(self.rows, 0) if self._is_table(slot) else slot
             for name, slot in slots.items()
@@ -96,9 +109,15 @@ class RowPart:
         table = self.p._exclusive()
         if table is None:
             table = self.p._value = self.p._value.copy()
-        write_rows(table, self.rows, self.value + update)
+        write_rows(table, self.rows, self._added(update))
         for name, new in changed.items():
             self.slots[name] = self._written(name, new) if self._is_table(self.slots[name]) else new
+
+    def _added(self, update: Any) -> Array:
+        """Return the new rows, in the memory of the old ones: what is not fresh is in the cache."""
+        shared = _holders(self.__dict__, "value") > ALONE
+        new: Array = np.add(self.value, update, out=None if shared else self.value)
+        return new
 
     def _written(self, name: str, new: Any) -> Array:
         shared = _holders(self.slots, name) > ALONE

@@ -34,6 +34,7 @@ from .model import Item, ServedModel
 JSON, NPY, RAW = "application/json", "application/x-npy", "application/octet-stream"
 SAFETENSORS = "application/x-safetensors"
 DTYPE, SHAPE = "x-weft-dtype", "x-weft-shape"
+ENCODING, PLAIN = "content-encoding", "identity"
 _MOST_AXES = 32
 _KEYS = ("input", "inputs")
 # What `curl -d` says of any text is no type that a model could be given by.
@@ -50,6 +51,12 @@ class Columns(NamedTuple):
 def parse_body(model: ServedModel, body: bytes, headers: Mapping[str, str]) -> Columns:
     """Return the items of a body, ready for the model."""
     kind = headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if headers.get(ENCODING, PLAIN).strip().lower() != PLAIN:
+        raise RequestError(
+            415,
+            f"a body with Content-Encoding {headers[ENCODING]:.40} is not understood: send it as "
+            "it is",
+        )
     try:
         if kind in _JSON_KINDS:
             return _from_json(model, body)
@@ -72,7 +79,7 @@ def body_reader(
     The bytes of an array are as the headers say, so what they say is looked at once.
     """
     kind = headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    if kind == RAW and model.prepare is None:
+    if kind == RAW and model.prepare is None and ENCODING not in headers:
         with suppress(RequestError, WeftError):  # which each of the requests is told
             return _raw_reader(model, headers, length)
     return partial(parse_body, model, headers=headers)

@@ -25,7 +25,7 @@ from ..graph.node import Value, type_text
 from ..graph.session import Session
 from ..graph.special import ASSIGN
 from ..nn import Module
-from ..train.captured import Compile, as_compiled
+from ..train.captured import Compile, as_compiled, checked_compile
 
 ITEMS = "n"  # what the size of a batch is called
 
@@ -67,7 +67,7 @@ class ModuleProgram:
         self.inputs = inputs
         self.item_shapes = item_shapes or known_shapes(inputs)
         self.outputs: list[str] = []
-        self._run = as_compiled(model, compile)
+        self._run = as_compiled(model, checked_compile(compile))
 
     def __call__(self, columns: Sequence[Array]) -> list[Array]:
         """Return the outputs of all items."""

@@ -83,8 +83,16 @@ class SummaryWriter:
         """Write how numbers are distributed; those that are not finite are left out."""
         array = _numbers(values, f"summary.histogram {name!r}").ravel()
         finite = array[np.isfinite(array)]
-        if finite.size:
-            self._writing().add_histogram(_tag(name), finite, self._step(step), bins=bins)
+        tag, when, board = _tag(name), self._step(step), self._writing()
+        if not finite.size:
+            return
+        try:
+            board.add_histogram(tag, finite, when, bins=bins)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"summary.histogram {name!r}: bins must be a number of bins, their edges or a rule "
+                f"such as 'auto'. Received: {bins!r:.60} ({error})"
+            ) from None
 
     def image(self, name: str, image: Any, step: Any = None, *, layout: str | None = None) -> None:
         """Write a picture: floats of 0 to 1, or bytes.

@@ -195,5 +195,5 @@ def test_mistakes_are_explained():
     with pytest.raises(ArgumentTypeError, match="takes a function"):
         wf.autodiff.source(3)
 
-    with pytest.raises(ArgumentError, match="random_dropout cannot be written"):
+    with pytest.raises(ArgumentError, match=r"random_dropout cannot.*it draws random numbers"):
         wf.autodiff.source(lambda x: F.dropout(x).sum(), wf.tensor([1.0]))

@@ -21,6 +21,7 @@ from ...core.dim import Atom, Dim
 from ...core.dim.expression import HOOK
 from ...core.dtype import is_half
 from ...core.errors import ArgumentError, WeftError
+from ...core.op import random
 from ...graph.text.expressions import Names
 
 _PACKAGE = __name__.partition(".")[0] + "."
@@ -55,9 +56,8 @@ class KernelText:
                 return self._kernel(kernel, f"{op.name}_kernel", tuple(dtypes), attrs)
             except _CannotWriteError as error:
                 failure = str(error)
-        raise ArgumentError(
-            f"the operator {op.name} cannot be written as NumPy: its kernel uses {failure}"
-        )
+        why = "it draws random numbers" if op.kind == random else f"its kernel uses {failure}"
+        raise ArgumentError(f"the operator {op.name} cannot be written as NumPy: {why}")
 
     def helper(self, function: FunctionType) -> str:
         """Return the name of a function that is written out beside the program."""
