@@ -13,7 +13,11 @@ by waits  the same by how much longer the program waited for results, which the 
           disturbs less
 
 PyTorch trains the same net in the same way with DistributedDataParallel on gloo, without a delay.
-`--trace out.json` writes what the exchanges and the steps of process 0 did when (Chrome's format).
+`--trace out.json` writes what the exchanges and the steps of process 0 did when (Chrome's format),
+and out.svg, a picture of the last step with the delay.
+
+A link that takes longer for all gradients than backward takes cannot be hidden by anybody: `--gbit`
+is to be chosen so that the column "delay" is shorter than about half of a step.
 """
 
 from __future__ import annotations
@@ -71,6 +75,7 @@ def measure_weft(options):
         begin = time.perf_counter()
         result = wait(pending)
         trace.waited += time.perf_counter() - begin
+        trace.note("waits", 0, begin)
         return result
 
     PendingExchange.wait = timed_wait
@@ -99,6 +104,7 @@ def measure_weft(options):
     if wf.distributed.rank() == 0:
         if options.trace:
             Path(options.trace).write_text(json.dumps({"traceEvents": trace.events}))
+            Path(options.trace).with_suffix(".svg").write_text(picture(trace.events))
         print("RESULT", json.dumps(found), flush=True)
 
 
@@ -132,6 +138,36 @@ class Trace:
         begun, now = (1e6 * (at - self._start) for at in (begin, time.perf_counter()))
         event = {"name": name, "ph": "X", "pid": 0, "tid": thread, "ts": begun, "dur": now - begun}
         self.events.append(event)
+
+
+def picture(events):
+    """Return the last step as a picture: the program above, exchanges of gradients below it."""
+    step = [e for e in events if e["name"].endswith("step")][-1]
+    inside = [
+        e for e in events if e is not step and step["ts"] <= e["ts"] < step["ts"] + step["dur"]
+    ]
+    ends = (step["ts"], step["ts"] + step["dur"])
+    computes, waits, travels = "#7fb08a", "#d9685b", "#6b93c9"
+    bars = [bar(step, ends, 8, computes)]
+    bars += [bar(e, ends, 8, waits) for e in inside if e["name"] == "waits"]
+    bars += [bar(e, ends, 44, travels) for e in inside if e["name"].startswith("exchange")]
+    ticks = [
+        f'<text x="{120 + 6 * part}" y="86">{step["dur"] * part / 1e5:.0f} ms</text>'
+        for part in (0, 25, 50, 75, 100)
+    ]
+    names = [
+        f'<text x="4" y="{y}">{name}</text>' for y, name in ((25, "program"), (61, "exchanges"))
+    ]
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 92" font-family="sans-serif"'
+    title = "<title>a step: green computes, red waits, blue is the exchange of a bucket</title>"
+    return "\n".join([f'{head} font-size="13">{title}', *names, *bars, *ticks, "</svg>\n"])
+
+
+def bar(event, ends, y, color):
+    """Return a bar for an event, between the ends of what is shown."""
+    scale = 600 / (ends[1] - ends[0])
+    x, width = 120 + scale * (event["ts"] - ends[0]), max(0.5, scale * event["dur"])
+    return f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="24" fill="{color}"/>'
 
 
 def weft_step(wf, mode, options):

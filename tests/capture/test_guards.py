@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.core.draw_rows import DrawRows, drawing_rows
 from weft.core.errors import GraphError
 
 X = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
@@ -120,3 +121,20 @@ def test_no_grad_matters_only_where_gradients_are_taken():
     assert float(slope(wf.ones(2))[0]) == 2.0
     with wf.no_grad():
         assert slope(wf.ones(2)) == [None]
+
+
+@pytest.mark.parametrize("make", [wf.jit, lambda f: wf.compile(f, wf.zeros(2, 4))])
+def test_draws_are_of_the_rows_that_a_call_has(make):
+    """Processes and virtual shards draw their own rows, of calls that look alike."""
+
+    def noisy(x):
+        return x + wf.rand(2, 4)
+
+    fast = make(noisy)
+    for index in (None, 0, 1, 0, None):
+        with drawing_rows(None if index is None else DrawRows(index, 2, 2)):
+            found = []
+            for f in (noisy, fast):
+                wf.manual_seed(5)
+                found.append(f(wf.zeros(2, 4)).numpy())
+        np.testing.assert_array_equal(*found)

@@ -30,6 +30,7 @@ def run_checks(program, ranks, *names, env=None):
     pytest.importorskip("mpi4py")
     command = [*mpiexec(ranks), sys.executable, __file__, str(PROGRAMS / program), *names]
     code, said = watched(command, {**os.environ, **ENVIRONMENT, **(env or {})})
+    assert code is not None, f"nothing was said for {SECONDS} s:\n{said}"
     outcomes = [line for line in said.splitlines() if line.startswith("OUTCOME ")]
     found = [json.loads(line.removeprefix("OUTCOME ")) for line in outcomes]
     failed = [f"{name} on rank {rank}:\n{text}" for rank, name, text in found if text]
@@ -39,17 +40,25 @@ def run_checks(program, ranks, *names, env=None):
     return said
 
 
-def watched(command, env):
-    """Return the status of a command and what it said; end it if it says nothing for too long.
+def watched(command, env, hear=lambda line: None):
+    """Return the status of a command, None if it had to be ended, and what it said.
 
-    Checks say when they begin. How long all of them take is the machine's affair; that none of them
-    goes on is a mistake.
+    hear   is called with each line when it comes
+
+    It is ended if it says nothing for too long. Checks say when they begin: how long all of them
+    take is the machine's affair; that none of them goes on is a mistake.
     """
     lines = []
+
+    def read(pipe):
+        for line in pipe:
+            lines.append(line)
+            hear(line)
+
     with subprocess.Popen(
         command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
-        reader = threading.Thread(target=lambda: lines.extend(process.stdout), daemon=True)
+        reader = threading.Thread(target=read, args=(process.stdout,), daemon=True)
         reader.start()
         known = -1
         while known != len(lines) and reader.is_alive():
@@ -59,9 +68,7 @@ def watched(command, env):
         if silent:
             process.kill()
             reader.join(SECONDS)
-    said = "".join(lines)
-    assert not silent, f"nothing was said for {SECONDS} s:\n{said}"
-    return process.returncode, said
+    return None if silent else process.returncode, "".join(lines)
 
 
 def mpiexec(ranks):

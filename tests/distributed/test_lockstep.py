@@ -75,14 +75,24 @@ def test_those_that_do_not_do_the_same_are_told_so():
         in_step([lambda: summed(1, "max")])
 
 
-def test_batch_normalisation_uses_the_rows_of_all_shards():
+@pytest.mark.filterwarnings("ignore:.*virtual shards meet in an exchange")
+@pytest.mark.parametrize("make", [lambda f: f, wf.jit])
+def test_batch_normalisation_uses_the_rows_of_all_shards(make):
     losses = []
     for shards in (1, 4):
         wf.manual_seed(0)
         model = wf.nn.Sequential(wf.nn.Linear(3, 4), wf.nn.BatchNorm1d(4), wf.nn.Linear(4, 1))
         handle = dist.parallel(model, shards=shards, sync_batch_norm=True)
         x, y = wf.randn(8, 3), wf.randn(8, 1)
-        loss = handle.backward(lambda x, y, m=model: wf.nn.functional.mse_loss(m(x), y), x, y)
+
+        @make
+        def loss_of(x, y, model=model):
+            return wf.nn.functional.mse_loss(model(x), y)
+
+        if shards == 1:
+            loss_of(x, y)  # as a program which is not that of a shard
+            model[1].reset_running_stats()
+        loss = handle.backward(loss_of, x, y)
         handle.close()
         grads = [p.grad.numpy() for p in model.parameters()]
         losses.append((float(loss), grads, model[1].running_var.numpy()))
@@ -90,3 +100,13 @@ def test_batch_normalisation_uses_the_rows_of_all_shards():
     np.testing.assert_allclose(losses[0][2], losses[1][2], rtol=1e-5)
     for a, b in zip(losses[0][1], losses[1][1], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_programs_with_exchanges_do_not_run_in_shards():
+    with wf.Graph() as graph:
+        x = wf.placeholder((1,))
+        total = dist.all_reduce(x)
+    session = wf.Session(graph)
+    assert session.run(total, {x: wf.ones(1)}) == 1.0
+    with pytest.raises(dist.MismatchError, match=r"asks for sum of all processes inside of a virt"):
+        in_step([lambda: session.run(total, {x: wf.ones(1)}) for _ in range(2)])

@@ -16,9 +16,8 @@ def test_on_two_processes():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_fifty_steps_of_all_workloads(ranks):
-    run_checks("dividing.py", ranks, env={"WEFT_TEST_LONG": "1"})
+def test_on_four_processes():
+    run_checks("dividing.py", 4)
 
 
 @pytest.mark.parametrize("stage", [1, 2, 3])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 
@@ -180,6 +181,24 @@ def static_step(model, optimizer, clip):
     return step
 
 
+def train_by_shards(name, mode, steps):
+    """Return the losses of four virtual shards, and sums of running statistics."""
+    wf.manual_seed(3)
+    model = WORKLOADS[name][0]()
+    optimizer = wf.optim.Adam(model.parameters(), lr=1e-2)
+    handle = dist.parallel(model, shards=4, sync_batch_norm=True)
+    loss = partial(loss_of, model)
+    loss = wf.jit(loss) if mode == "jit" else loss
+    rows = slice(dist.rank() * BATCH // dist.size(), (dist.rank() + 1) * BATCH // dist.size())
+    found = []
+    for x, y in batches(name, steps, "float32"):
+        optimizer.zero_grad()
+        found.append(float(handle.backward(loss, wf.tensor(x[rows]), wf.tensor(y[rows]))))
+        optimizer.step()
+    handle.close()
+    return found + [float(buffer.sum()) for buffer in model.buffers()]
+
+
 # -- by TOML ---------------------------------------------------------------------------------------
 
 IMAGES = """
@@ -219,7 +238,7 @@ MODELS = {
 }
 CONFIG = """
 loss = "cross_entropy"
-precision = "float64"
+precision = "{precision}"
 seed = 5
 {model}
 [data]
@@ -248,11 +267,15 @@ def write_data(folder):
     (folder / "text.txt").write_text("".join(letters))
 
 
-def train_by_toml(name, folder, parallel, *, steps=4, accumulate=1):
+def train_by_toml(name, folder, parallel, *, steps=4, accumulate=1, precision="float64"):
     """Return the losses of a run that a TOML file describes: clipped, with a schedule."""
     head, _, model = MODELS[name].partition("[model]")
     text = CONFIG.format(
-        model="", steps=steps, accumulate=accumulate, parallel=f"parallel = {parallel}"
+        model="",
+        steps=steps,
+        accumulate=accumulate,
+        parallel=f"parallel = {parallel}",
+        precision=precision,
     )
     text += head.format(folder=folder) + "[model]" + model
     file = folder / f"run-{dist.rank()}.toml"

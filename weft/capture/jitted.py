@@ -345,10 +345,21 @@ class Jitted:
         passing = isinstance(failure, NotRecordedError) and failure.once
         if self._strict and isinstance(failure, NotRecordedError) and not passing:
             return self._insist(signature, call, failure)
-        result = call.run()  # raises the user's own errors, and leaves what eager code leaves
+        result = self._run_unlocked(call)
         if not passing and not self._signatures.fix(signature.general):
             self._refuse(signature.general, call, failure)
         return result
+
+    def _run_unlocked(self, call: JitCall) -> Any:
+        """Make a call eagerly: raise the user's own errors, and leave what eager code leaves.
+
+        Other threads may call meanwhile, as virtual shards do, which wait for one another in it.
+        """
+        self._lock.release()
+        try:
+            return call.run()
+        finally:
+            self._lock.acquire()
 
     def _begin_parts(self, general: Any, call: JitCall, failure: NotRecordedError) -> Any:
         """Run calls of a kind eagerly from now on, around what has programs of its own.

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.modes import current_tracer, modes, refuse_recording
 from ..core.tensor import Tensor, wrap
 from ..ops.collective.exchange import REDUCTIONS, exchanged
 from .exchanges import ExchangeSignature, take
+from .lockstep import current_shard
 from .world import ProcessGroup, world
 
 
@@ -129,8 +131,21 @@ def _exchange(
     group = world() if group is None else _checked_group(what, group)
     if not isinstance(x, Tensor):
         raise ArgumentTypeError(f"{what}: x must be a tensor. Received: {type(x).__name__}")
+    if modes.interpreters and (tracer := current_tracer()) is not None:
+        _keep_out_of_shards(tracer)
     made: Tensor = exchanged(x, how, group.number, group.size, axis, place)
     return made
+
+
+def _keep_out_of_shards(tracer: Any) -> None:
+    """Let no program with exchanges run in a virtual shard: the others would wait for it to end."""
+    if current_shard() is not None:
+        refuse_recording("virtual shards meet in an exchange, where each waits for the others")
+    tracer.observe((id(_in_shard), "shards"), _in_shard)
+
+
+def _in_shard() -> bool:
+    return current_shard() is not None
 
 
 def _checked_group(what: str, group: Any) -> ProcessGroup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .errors import MismatchError
 from .exchanges import ExchangeSignature, PendingExchange, take
 from .lockstep import current_shard
 from .programs import running_program
@@ -27,6 +28,12 @@ def start_exchange(
     x: Array, how: str, group: int, size: int, axis: int, place: int, note: str
 ) -> PendingExchange:
     """Begin the same; return what will have the result."""
+    if current_shard() is not None:
+        raise MismatchError(
+            f"a compiled program asks for {how} of all processes inside of a virtual shard "
+            "(parallel(shards=...)), which has to wait for the other shards there: compile parts "
+            "without exchanges, or leave it to eager code"
+        )
     signature = _signature(x, how, axis, place, note)
     own = np.array(x, order="C")
     return group_numbered(group).exchanges.start(own, signature, running_program())

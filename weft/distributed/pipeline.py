@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtype import as_dtype, is_float
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.tensor import Tensor, wrap
 from .collectives import broadcast
@@ -20,8 +21,11 @@ from .transport import Array, Transport
 from .world import ProcessGroup, world
 
 SCHEDULES = ("gpipe", "1f1b")
-_DTYPES = ("float16", "float32", "float64", "int32", "int64", "bool")
-_HEADER = 10  # dtype, number of dimensions, and as many sizes as an array may have
+_NAMES = (
+    *("float16", "bfloat16", "float32", "float64", "bool"),
+    *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+)
+_HEADER = 66  # dtype, number of dimensions, and as many sizes as an array may have
 
 
 class Pipeline:
@@ -112,7 +116,7 @@ class _PipelineRun:
         owner = self.owner
         first, last = owner.place == 0, owner.place == owner.last
         x = self.xs[number] if first else self._received(owner.place - 1)
-        if not first and x.dtype.kind == "f":
+        if not first and is_float(x.dtype):
             x.requires_grad_()
         y = owner.stage(x)
         if last:
@@ -129,15 +133,19 @@ class _PipelineRun:
         x, y = self._kept.pop(number)
         if owner.place == owner.last:
             y.backward()
-        else:
-            y.backward(self._received(owner.place + 1))
-        if owner.place > 0:
-            grad: Any = x.grad
-            self._send(grad.numpy(), owner.place - 1)
+        elif is_float(y.dtype):
+            grad = self._received(owner.place + 1)
+            if y.requires_grad:  # else there is nothing to train from here on
+                y.backward(grad)
+        if owner.place > 0 and is_float(x.dtype):
+            left = x.grad
+            self._send(
+                np.zeros(x.shape, x.dtype) if left is None else left.numpy(), owner.place - 1
+            )
 
     def _send(self, array: Array, target: int) -> None:
         header = np.zeros(_HEADER, np.int64)
-        header[: 2 + array.ndim] = (_DTYPES.index(array.dtype.name), array.ndim, *array.shape)
+        header[: 2 + array.ndim] = (_NAMES.index(array.dtype.name), array.ndim, *array.shape)
         own = np.array(array, order="C")
         self.owner.group.exchanges.run(lambda: self._give(header, own, target))
 
@@ -153,6 +161,6 @@ class _PipelineRun:
         header = np.zeros(_HEADER, np.int64)
         self._transport.receive(header, source, 1)
         kind, ndim, *sizes = header.tolist()
-        array = np.empty(sizes[:ndim], _DTYPES[kind])
+        array = np.empty(sizes[:ndim], as_dtype(_NAMES[kind]))
         self._transport.receive(array, source, 2)
         return array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from weft.distributed.launcher import messages
 from weft.distributed.launcher.job import RankJob
 from weft.distributed.launcher.watcher import Notice, RankState
 
@@ -47,3 +48,26 @@ def test_nobody_outlives_a_rank_that_mpi_waits_for(job, joined):
     assert job.said == ["rank 0 was lost, before all ranks were connected: all end"]
     job._react(Notice("error", 1, "a consequence"))
     assert job._ending.error is None
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_loss_in_the_start_is_no_success_although_the_others_ended(job, status):
+    """They end by an error, which is a consequence, and must be started again."""
+    ranks(job, True, False, False)
+    lose(job, 0)
+    for rank in (1, 2):
+        job.watcher.hear(rank, {"kind": messages.ERROR, "text": "MPI could not begin"})
+    for notice in job.watcher.take():
+        job._react(notice)
+    ending = job._conclude(status)
+    assert ending.status == 1
+    assert ending.restartable
+
+
+def test_who_finishes_without_those_who_were_lost_is_a_success(job):
+    ranks(job, True, True, True)
+    lose(job, 0)
+    for rank in (1, 2):
+        assert not job._anyone_finished()
+        job.watcher.hear(rank, {"kind": messages.BYE, "status": 0})
+    assert job._conclude(137).status == 0

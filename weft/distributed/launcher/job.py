@@ -211,8 +211,9 @@ class RankJob:
         return next((s.status for s in self.watcher.states.values() if s.status), 0)
 
     def _anyone_finished(self) -> bool:
+        """Tell whether all are gone, and one of them by itself: not by an error, which ends too."""
         states = self.watcher.states.values()
-        return any(s.ended for s in states) and all(s.ended or s.lost for s in states)
+        return any(s.status == 0 for s in states) and all(s.ended or s.lost for s in states)
 
     def last_words(self, rank: int) -> str:
         """Return the end of a rank's log, if it is on this host."""
