@@ -18,6 +18,7 @@ from ..core.op import F
 from ..core.tensor import Tensor, constant, wrap
 from .agenda import Ints
 from .cell_kernels import CellKernel
+from .launching import CellLaunches
 from .pullback import RanBatch, recorded_arenas
 from .records import NUMBERS, stacked
 from .room import room_for
@@ -40,6 +41,7 @@ class Arenas:
         self.shared: dict[int, Tensor] = {}  # slots that gradients are wanted of
         self.in_place = self.gathered = self.rounds = 0
         self.outputs: dict[int, Tensor] | None = None
+        self._launches = CellLaunches(self)
 
     # -- memory ------------------------------------------------------------------------------------
 
@@ -50,6 +52,7 @@ class Arenas:
     def prepare(self, counts: dict[int, int]) -> None:
         """Make room for so many more values of each type, which run now."""
         self.rounds += 1
+        self._launches.begin()
         for kind, count in counts.items():
             end = self.ends.setdefault(kind, 0)
             array = self.arrays.get(kind)
@@ -95,15 +98,51 @@ class Arenas:
         kernel = signature.kernel
         if kernel is None:
             kernel = signature.kernel = self._kernel(signature)
+        if kernel.__class__ is CellKernel:
+            launched = self._launches.add(batch, kernel, shared)
+            if launched is not None:
+                self._ran(RanBatch(batch, kernel, launched.saved, shared, launched.outs))
+                return
+        self.launch()  # this one may read what is made there
         given = self._stacked(batch) if kernel.takes_stack else self._given(batch, kernel, shared)
         found, wanted = zip(*given, strict=True) if given else ((), ())
         results, saved = kernel.run(found, size, wanted)
-        outs = [(kind, self._block(kind, size)) for kind in signature.outs]
+        outs = self.blocks(signature.outs, size)
         for (kind, block), result in zip(outs, results, strict=True):
             self.arrays[kind][block] = result
-            if saved is not None and is_float(result.dtype):
-                self._track(kind, block)
-        self.steps.append(RanBatch(batch, kernel, saved, shared, outs))
+        self._ran(RanBatch(batch, kernel, saved, shared, outs))
+
+    def launch(self) -> None:
+        """Run the batches that wait for being run together."""
+        for batch, shared in self._launches.run():  # one has failed: alone it tells why
+            found, wanted = zip(*self._given(batch, batch.signature.kernel, shared), strict=True)
+            batch.signature.kernel.run(found, batch.size, wanted)
+
+    def blocks(self, kinds: Sequence[int], size: int) -> list[tuple[int, slice]]:
+        """Return where the results of a batch will lie."""
+        return [(kind, self._block(kind, size)) for kind in kinds]
+
+    def _ran(self, ran: RanBatch) -> None:
+        """Note a batch that runs, and through which of its results gradients flow."""
+        if ran.saved is not None:
+            for kind, block in ran.outs:
+                if is_float(self.arrays[kind].dtype):
+                    self._track(kind, block)
+        self.steps.append(ran)
+
+    def wanted(self, batch: PlacedBatch, shared: list[Any]) -> tuple[bool, ...]:
+        """Tell of each operand whether gradients are wanted of it."""
+        signature, places = batch.signature, iter(batch.places)
+        if not signature.grad:
+            return (False,) * len(signature.specs)
+        return tuple(
+            [
+                self._is_tracked(spec, next(places))
+                if spec.__class__ is int
+                else self._wants(signature, spec, held)
+                for spec, held in zip(signature.specs, shared, strict=True)
+            ]
+        )
 
     def _given(
         self, batch: PlacedBatch, kernel: Any, shared: list[Any]

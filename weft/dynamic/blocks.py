@@ -50,6 +50,9 @@ class Blocks:
         arrays = [np.array([x], dtype) if x.__class__ in NUMBERS else x for x in payload]
         return joined([wrap(x) if x.__class__ is np.ndarray else x[None] for x in arrays])
 
+    def launch(self) -> None:
+        """Run what waits: nothing does."""
+
     def run(self, batch: PlacedBatch, shared: list[Any]) -> None:
         """Run a batch; shared are its operands that do not differ between members, in place."""
         signature, rest = batch.signature, batch.operands()

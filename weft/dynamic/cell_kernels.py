@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.reverse import gradients
+from ..backends.cpu.runtime.launches import NativeCall
 from ..core.config import config
 from ..core.dim import LEAST, run_time_size
 from ..core.dispatch import ERRORS
 from ..core.dtype import Array, is_float
 from ..core.errors import is_from_signal
-from ..core.shape import TensorType
+from ..core.shape import TensorType, size_of
 from ..eager.array_program import in_order
 from ..eager.residuals import find_residuals
 from ..graph.call import ProgramCall
@@ -80,6 +81,7 @@ class CellKernel:
     def __init__(self, signature: BatchSignature, types: Sequence[TensorType]) -> None:
         self.signature = signature
         self.types = types
+        self.row_bytes = [size_of(t.shape) * t.dtype.itemsize for t in types]  # of each operand
         self.flags = tuple([spec.__class__ is int for spec in signature.specs])
         self._code: dict[tuple[bool, ...], CellCode] = {}
         made = frozenset(signature.outs)
@@ -98,11 +100,10 @@ class CellKernel:
         self, operands: Sequence[Array], size: int, wanted: Sequence[bool]
     ) -> tuple[list[Array], Any]:
         """Return the results, and what `pull` needs to find the gradients of what is wanted."""
-        code = self._code_for(tuple(wanted))
+        code = self.code_for(tuple(wanted))
         given = [in_order(x) for x in operands]
         found = code.forward.run(given, width_for(size))
-        count = len(self.signature.outs)
-        results = [y[:size] for y in found[:count]]
+        results = [found[i][:size] for i in code.results]
         if code.adjoint is None:
             return results, None
         return results, SavedCell(code, given, [found[i] for i in code.kept], size)
@@ -129,7 +130,8 @@ class CellKernel:
                     found += zip(slots, made, strict=True)
         return found
 
-    def _code_for(self, wanted: tuple[bool, ...]) -> CellCode:
+    def code_for(self, wanted: tuple[bool, ...]) -> CellCode:
+        """Return the programs for the gradients of some operands."""
         wanted = self._with_own(wanted)
         found = self._code.get(wanted)
         if found is None:
@@ -153,9 +155,22 @@ class CellKernel:
 class SizedProgram:
     """A program whose code for the widths that were met is at hand."""
 
-    def __init__(self, program: Program, what: str) -> None:
+    def __init__(self, program: Program, what: str, width: Any) -> None:
         self._call = ProgramCall(program, what)
+        self._width = width  # as shapes in the program name it
         self._known: dict[int, Any] = {}
+        self._native: dict[int, NativeCall | None] = {}
+
+    def native(self, width: int) -> NativeCall | None:
+        """Return the program for so many members as a list of launches takes it, if that can be."""
+        try:
+            return self._native[width]
+        except KeyError:
+            feeds = [value.shape for value in self._call.program.feeds]
+            told = [[width if n is self._width else n for n in shape] for shape in feeds]
+            code = self._call.code_for(tuple(map(tuple, told)))
+            self._native[width] = found = getattr(code, "native", None)
+            return found
 
     def run(self, arrays: list[Array], width: int) -> list[Array]:
         """Return the fetches; a run that fails is made again the long way, which says why."""
@@ -213,6 +228,10 @@ class CellCode:
     apart, shared   the operands with gradients: those that differ between members, and the others
     kept            which of the arrays that the first program makes the others take
     found           which of the arrays that the adjoint makes are the gradients of `apart`
+    results         which of the arrays that the first program makes are results
+    left, made      what the first program and the adjoint make, as values of the graph
+    given, seeds    what the adjoint takes, and the gradients of results, which are its last
+    forms           what lists of launches know of it, by width, and of its adjoint
     taken           which of operands, kept arrays, gradients of results and what the adjoint leaves
                     the program of totals takes, and whether there is a row for each member in it
     """
@@ -240,33 +259,35 @@ class CellCode:
         self.flags = flags
         self.width = width
         self._operands = [x.value for x in feeds]
-        self._seeds = [s.value for s in seeds]
+        self.seeds = [s.value for s in seeds]
         results = [y.value for y in outs]
         self._kept: list[Value] = []
         self.adjoint: Any = None
         if pulled:
             self._plan_adjoint(graph, results, pulled, name)
-        left = list(dict.fromkeys([*results, *self._kept]))
-        self._has_twice = len(left) < len(results)
-        self.kept = [left.index(x) for x in self._kept]
-        self.forward = SizedProgram(Program(graph, left, self._operands), name)
+        self.left = list(dict.fromkeys([*results, *self._kept]))
+        self.results = [self.left.index(y) for y in results]
+        self.kept = [self.left.index(x) for x in self._kept]
+        self.forms: dict[int, Any] = {}
+        self.total_form: Any = None
+        self.forward = SizedProgram(Program(graph, self.left, self._operands), name, width)
 
     def _plan_adjoint(
         self, graph: Graph, results: list[Value], pulled: dict[int, Value], name: str
     ) -> None:
         grads = list(pulled.values())
         self._kept = find_residuals(
-            graph, self._operands, results, self._seeds, grads, keeps_functions=True
+            graph, self._operands, results, self.seeds, grads, keeps_functions=True
         )
-        given = [*self._operands, *self._kept, *self._seeds]
+        self.given = given = [*self._operands, *self._kept, *self.seeds]
         apart, shared = [pulled[i] for i in self.apart], [pulled[i] for i in self.shared]
         frontier = self._between(graph, apart, shared, set(given)) if shared else []
-        left = list(dict.fromkeys([*apart, *frontier]))  # some are both
-        self.found = list(map(left.index, apart))
-        self.adjoint = SizedProgram(Program(graph, left, given), name)
-        at_hand = [*given, *left]
+        self.made = made = list(dict.fromkeys([*apart, *frontier]))  # some are both
+        self.found = list(map(made.index, apart))
+        self.adjoint = SizedProgram(Program(graph, made, given), name, self.width)
+        at_hand = [*given, *made]
         taken = self._feeds_of(graph, shared, at_hand)
-        self.totals = SizedProgram(Program(graph, shared, taken), name)
+        self.totals = SizedProgram(Program(graph, shared, taken), name, self.width)
         has_rows = [bool(x.shape) and x.shape[0] is self.width for x in at_hand]
         self.taken = [(i, has_rows[i]) for i in map(at_hand.index, taken)]
 
@@ -289,7 +310,7 @@ class CellCode:
         return [value for value, chosen in met.items() if chosen]
 
     def _behind_seeds(self, graph: Graph) -> set[Any]:
-        reached, found = set(self._seeds), set[Any]()
+        reached, found = set(self.seeds), set[Any]()
         for node in graph.nodes:
             if not reached.isdisjoint(node.inputs):
                 found.add(node)

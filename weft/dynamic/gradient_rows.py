@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cpu.runtime.launches import address_of
 from ..core.config import config
 from ..core.dtype import Array
+from ..core.shape import size_of
 from ..ops.index.scatter_add import scatter_add_rows
 from .room import room_for, zeros_for
 
@@ -23,6 +25,9 @@ class GradientRows:
 
     def __init__(self, given: Array, at_once: bool) -> None:
         rows, shape = len(given), given.shape[1:]
+        self.letter: str = given.dtype.char
+        self.elements = size_of(shape)  # of a row
+        self.row_bytes: int = self.elements * given.dtype.itemsize
         self.is_blank = at_once and not any(given.strides)  # it is zero everywhere
         self._empty: Any = None  # which rows hold nothing yet, where there are many
         if self.is_blank and given.nbytes >= LARGE:
@@ -33,6 +38,16 @@ class GradientRows:
         else:
             self.array = room_for(rows, shape, given.dtype)
             self.array[:rows] = given
+        self._start = address_of(self.array)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every row holds something, so that others may write and add to it directly."""
+        return self._empty is None
+
+    def address(self, row: int) -> int:
+        """Return where the gradient of a row lies."""
+        return self._start + row * self.row_bytes
 
     def seed(self, block: slice, width: int) -> Array:
         """Return the gradients of a block, as many rows as a kernel is to be given.

@@ -22,6 +22,8 @@ from ..core.tape import FanNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .blocks import Blocks
 from .gradient_rows import GradientRows
+from .launch_forms import alone
+from .launching_back import AdjointLaunches
 from .schedule import PlacedBatch
 from .signatures import Slot
 
@@ -118,8 +120,18 @@ class SavedRun:
         pairs = zip(self.kinds, g, strict=True)
         grads = {kind: GradientRows(part, self.is_at_once) for kind, part in pairs}
         totals: dict[int, Any] = {}
+        launches = AdjointLaunches(ran, grads)
+        ran = [x if launches.takes(x) else x._replace(saved=alone(x.saved)) for x in ran]
         for batch in reversed(ran):
-            self._pull(batch, grads, totals)
+            if launches.takes(batch):
+                launches.add(batch)
+            else:
+                launches.run()
+                self._pull(batch, grads, totals)
+        launches.run()
+        for slot, total in launches.totals():
+            _add(totals, slot, total)
+        ran = [batch for batch in ran if not launches.takes(batch)]
         for kernel in dict.fromkeys([batch.kernel for batch in ran]):
             saved = [batch.saved for batch in ran if batch.kernel is kernel]
             for slot, total in kernel.totals(saved):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cpu.runtime.launches import address_of
 from .agenda import Ints, PutOffOperations
 from .schedule import BatchSchedule, PlacedBatch
 from .signatures import BatchSignature, SignatureTable
@@ -83,12 +84,15 @@ def _placed(signature: BatchSignature, size: int, lie: Ints) -> PlacedBatch:
 
     Who reads a value last is not known while examples go on.
     """
-    batch, begin = PlacedBatch(signature, size, [], [], []), 0
+    batch, begin = PlacedBatch(signature, size, [], [], [], []), 0
     if not signature.arity:
         return batch
     steps = lie[:, 1:] - lie[:, :-1]
     apart: list[bool] = np.any(steps != 1, axis=-1).tolist()
     rising: list[bool] = np.all(steps > 0, axis=-1).tolist()
+    if len(signature.runs) == signature.arity:
+        address, line = address_of(lie), lie.strides[0]
+        batch.numbers.extend([address + i * line for i in range(signature.arity)])
     for count in signature.runs:
         if count > 1:
             place: Any = lie[begin : begin + count]

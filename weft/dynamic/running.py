@@ -151,6 +151,7 @@ class PutOffRun:
                     shared[place] = held[slot]
                 store.run(batch, shared)
                 self.plan.ran(signature, batch.size)
+            store.launch()
 
     # -- values ------------------------------------------------------------------------------------
 

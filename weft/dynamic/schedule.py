@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends.cpu.runtime.launches import address_of
 from .agenda import Ints, PutOffOperations, batches, spans
 from .signatures import BatchSignature, SignatureTable
 
@@ -24,6 +25,7 @@ class PlacedBatch(NamedTuple):
                or the number of each row, in a line for each operand where there are several
     distinct   for each of these runs whether it is known that no row is there twice
     last       for each of these runs whether nothing that runs with it reads its rows later
+    numbers    the address of the numbers of rows of each operand, if each is a run of its own
     """
 
     signature: BatchSignature
@@ -31,6 +33,7 @@ class PlacedBatch(NamedTuple):
     places: list[Any]
     distinct: list[bool]
     last: list[bool]
+    numbers: list[int]
 
     def operands(self) -> Iterator[Any]:
         """Yield where each operand lies."""
@@ -100,7 +103,7 @@ def _place_results(
 class Operands(NamedTuple):
     """The operands of all batches, one after another: for each, its members side by side.
 
-    rows       where they lie
+    rows       where they lie, and `address` where these numbers do
     starts     where in `rows` each operand begins
     firsts     the row of the first member of each
     apart      whether the rows of an operand do not lie side by side
@@ -109,6 +112,7 @@ class Operands(NamedTuple):
     """
 
     rows: Ints
+    address: int
     starts: list[int]
     firsts: list[int]
     apart: list[bool]
@@ -127,7 +131,7 @@ def _operands(
     arity = np.array([signature.arity for signature in signatures])
     batch = np.repeat(np.arange(len(sizes)), arity)  # of each operand
     if not len(batch):
-        return Operands(rows[:0], [], [], [], [], [])
+        return Operands(rows[:0], 0, [], [], [], [], [])
     which, size = spans(np.zeros_like(arity), arity), sizes[batch]
     at = (np.cumsum(operations.arity) - operations.arity)[order]
     refs = at[spans((np.cumsum(sizes) - sizes)[batch], size)] + np.repeat(which, size)
@@ -142,7 +146,7 @@ def _operands(
     apart = _any_inside(steps != 1, starts, size)
     distinct = last | ~_any_inside(steps < 1, starts, size)
     flags = apart.tolist(), distinct.tolist(), last.tolist()
-    return Operands(lie, starts.tolist(), lie[starts].tolist(), *flags)
+    return Operands(lie, address_of(lie), starts.tolist(), lie[starts].tolist(), *flags)
 
 
 def _any_inside(found: NDArray[np.bool_], starts: Ints, sizes: Ints) -> NDArray[np.bool_]:
@@ -151,6 +155,15 @@ def _any_inside(found: NDArray[np.bool_], starts: Ints, sizes: Ints) -> NDArray[
     np.cumsum(found, out=count[1:])
     inside: NDArray[np.bool_] = count[starts + sizes - 1] != count[starts]
     return inside
+
+
+class CutOperands(NamedTuple):
+    """The operands of one batch, as `PlacedBatch` has them."""
+
+    places: list[Any]
+    distinct: list[bool]
+    last: list[bool]
+    numbers: list[int]
 
 
 def _cut(
@@ -168,19 +181,20 @@ def _cut(
 
 def _cut_singly(
     signature: BatchSignature, size: int, operands: Operands, begin: int, end: int
-) -> tuple[list[Any], list[bool], list[bool]]:
+) -> CutOperands:
     """Return where operands lie, each of which is a run of its own."""
-    rows, starts, firsts, apart, distinct, last = operands
+    rows, address, starts, firsts, apart, distinct, last = operands
     places: list[Any] = [
         rows[starts[i] : starts[i] + size] if apart[i] else slice(firsts[i], firsts[i] + size)
         for i in range(begin, end)
     ]
-    return places, distinct[begin:end], last[begin:end]
+    numbers = [address + 8 * at for at in starts[begin:end]]
+    return CutOperands(places, distinct[begin:end], last[begin:end], numbers)
 
 
 def _cut_runs(
     signature: BatchSignature, size: int, operands: Operands, begin: int, end: int
-) -> tuple[list[Any], list[bool], list[bool]]:
+) -> CutOperands:
     """Return where operands lie, of which many of one type are gathered as one."""
     places, distinct, last = list[Any](), list[bool](), list[bool]()
     for count in signature.runs:
@@ -191,8 +205,8 @@ def _cut_runs(
             last.append(final)
         else:
             own = _cut_singly(signature, size, operands, begin, begin + 1)
-            places += own[0]
-            distinct += own[1]
-            last += own[2]
+            places += own.places
+            distinct += own.distinct
+            last += own.last
         begin += count
-    return places, distinct, last
+    return CutOperands(places, distinct, last, [])

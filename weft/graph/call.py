@@ -248,7 +248,10 @@ class ProgramCall:
         return self._code(arrays)
 
     def _code(self, arrays: list[Array]) -> Any:
-        shapes = tuple([array.shape for array in arrays])
+        return self.code_for(tuple([array.shape for array in arrays]))
+
+    def code_for(self, shapes: tuple[Shape, ...]) -> Any:
+        """Return the machine code for feeds of some shapes, made at their first use."""
         try:
             return self._executables[shapes]
         except KeyError:

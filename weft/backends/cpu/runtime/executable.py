@@ -34,18 +34,14 @@ from .calls import BUSY, ArraySpec, Entry, make_entry, poll_symbols
 from .clock import clock_symbols
 from .driving import drive
 from .inspection import Inspection
+from .launches import NativeCall
 from .linking import Library, link
 from .memory import ProgramMemory
-from .sharing import Sized, run_lock_of
+from .sharing import CALLED_INSIDE, Sized, run_lock_of
 from .short_run import ShortRun, shaped
 from .states import are_alone, numbers_in, parted, read_all
 from .threads import pool_symbols
 from .timing import Timing
-
-_CALLED_INSIDE = (
-    "a program is called from inside its own run, by an operator of it or by the handler of a "
-    "signal; it has the memory of one run. Call it when the run has ended"
-)
 
 
 def linked(objects: Sequence[bytes], entries: Sequence[str]) -> Library:
@@ -211,7 +207,7 @@ class Executable(Inspection):
 
     def _run(self, feeds: Sequence[Array]) -> list[Array]:
         if self._run_lock.running:
-            raise GraphError(_CALLED_INSIDE)
+            raise GraphError(CALLED_INSIDE)
         held = read_all(self._changed)
         states = held if are_alone(held) else parted(held)
         if self._only_read:
@@ -255,6 +251,25 @@ class Executable(Inspection):
         plain = len(steps) == 1 and isinstance(steps[0], str) and not layout.states
         made = not self.plan.commits and all(entry is not None for _, entry in self._fetches)
         return self._entries[steps[0]] if plain and made else None
+
+    @property
+    def native(self) -> NativeCall | None:
+        """The same as what a list of launches takes; None where a run does more."""
+        layout, usual = self.layout, self.own_arena and self.timing is None
+        if self.entry is None or not usual or layout.numbers or layout.donated:
+            return None
+        first = len(layout.arguments) - len(layout.fresh)
+        order = [entry - first for _, entry in self._fetches if entry is not None]
+        if sorted(order) != [*range(len(layout.fresh))]:  # two fetches of one array, say
+            return None
+        made = [*map(order.index, range(len(order)))]
+        run, context = self._library.address(self.plan.steps[0]), self.memory.table.ctypes.data
+        return NativeCall(self, run, context, layout.used_feeds, made)
+
+    def ended_badly(self) -> bool:
+        """Be ready for another run after one in a list; tell whether it met a bad index."""
+        self._let_go()
+        return self.met_bad_index()
 
     def _short_run(self) -> ShortRun | None:
         """Return the short way to run, where a run is one native call and nothing else."""
@@ -316,7 +331,7 @@ class Executable(Inspection):
         replaced = BUSY  # arrays are looked at in order
         while (wrong := entry(tuple(arguments))) is not None:
             if wrong == BUSY:
-                raise GraphError(_CALLED_INSIDE)
+                raise GraphError(CALLED_INSIDE)
             assert wrong > replaced, f"a copy of array {wrong} does not suit the code either"
             if wrong < self.layout.first_state and not self._trusts_feeds:
                 raise ArgumentTypeError(f"feed {wrong} is not as the code takes it")

@@ -7,11 +7,17 @@ from threading import RLock
 from typing import Any, NamedTuple
 
 from ....core.dim import Condition, SizeVar
+from ....core.errors import GraphError
 from ....plan.run_plan import RunPlan
 from ...states import STATES
 from .arena import aligned_empty
 from .linking import Library
 from .memory import SizedMemory
+
+CALLED_INSIDE = (
+    "a program is called from inside its own run, by an operator of it or by the handler of a "
+    "signal; it has the memory of one run. Call it when the run has ended"
+)
 
 
 class RunLock:
@@ -20,6 +26,19 @@ class RunLock:
     def __init__(self, lock: Any) -> None:
         self.lock = lock
         self.running = False
+
+    def enter(self) -> None:
+        """Be the run that is inside, when no other thread is."""
+        self.lock.acquire()
+        if self.running:
+            self.lock.release()
+            raise GraphError(CALLED_INSIDE)
+        self.running = True
+
+    def leave(self) -> None:
+        """Let others in."""
+        self.running = False
+        self.lock.release()
 
 
 def run_lock_of(plan: RunPlan) -> RunLock:

@@ -1,0 +1,158 @@
+"""Lists of what native code does in one call: programs, and copies of rows between them.
+
+    launches = LaunchList()
+    launches.gather(target, source, rows, 3, 400)
+    launches.program(call, addresses)
+    launches.run()
+
+A call of a program from Python takes microseconds, and so does each array that is gathered for it
+or that is cut out of another; here both take what a function in C does. Nothing is checked: targets
+and sources are addresses of memory that somebody keeps, of the sizes that the programs have.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ....core.dtype import Array
+from ..codegen.target import host
+from .calls import Entry, make_entry, native_calls_work
+from .linking import Library, link
+from .native.launches import (
+    ADD,
+    COPY,
+    END,
+    EXPORT,
+    FILL,
+    GATHER,
+    RUN,
+    SCATTER,
+    SCATTER_ADD,
+    launches_text,
+)
+from .objects import runtime_code
+
+if TYPE_CHECKING:
+    from .executable import Executable
+    from .sharing import RunLock
+
+MOST_WORDS = 1 << 16  # of a list, after which signals get their turn
+ADDED = frozenset(ADD)  # the letters of dtypes whose rows can be added
+
+
+class NativeCall(NamedTuple):
+    """A program as one native function.
+
+    owner     whose code it is, and whose lock is held while it runs
+    run       where it lies
+    context   the address that it takes besides those of its arguments
+    feeds     which feeds it takes, in order
+    made      for each array that it makes, which takes follow the feeds: which fetch it is
+    """
+
+    owner: Executable
+    run: int
+    context: int
+    feeds: Sequence[int]
+    made: Sequence[int]
+
+
+class LaunchList:
+    """Commands for native code, in order."""
+
+    def __init__(self) -> None:
+        self.words: list[int] = []
+        self._owners: dict[int, Executable] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.words)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is time to run it."""
+        return len(self.words) > MOST_WORDS
+
+    def program(self, call: NativeCall, arguments: Sequence[int]) -> None:
+        """Run a program on the addresses of its arguments: feeds it takes, and what it makes."""
+        self._owners[id(call.owner)] = call.owner
+        self.words += (RUN, call.run, call.context, len(arguments))
+        self.words += arguments
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy bytes."""
+        self.words += (COPY, target, source, 0, 0, nbytes)
+
+    def gather(self, target: int, source: int, rows: int, count: int, nbytes: int) -> None:
+        """Put rows of a source, by their numbers, side by side."""
+        self.words += (GATHER, target, source, rows, count, nbytes)
+
+    def fill(self, target: int, source: int, count: int, nbytes: int) -> None:
+        """Put one row several times side by side."""
+        self.words += (FILL, target, source, 0, count, nbytes)
+
+    def scatter(self, target: int, source: int, rows: int, count: int, nbytes: int) -> None:
+        """Put rows that lie side by side where their numbers say."""
+        self.words += (SCATTER, target, source, rows, count, nbytes)
+
+    def add(self, letter: str, target: int, source: int, elements: int) -> None:
+        """Add numbers of a dtype to others."""
+        self.words += (ADD[letter], target, source, 0, 0, elements)
+
+    def scatter_add(
+        self, letter: str, target: int, source: int, rows: int, count: int, elements: int
+    ) -> None:
+        """Add rows that lie side by side to those whose numbers are given, one after another."""
+        self.words += (SCATTER_ADD[letter], target, source, rows, count, elements)
+
+    def run(self) -> bool:
+        """Do it all, and be empty; tell whether programs met no index out of range."""
+        words, self.words = self.words, []
+        owners, self._owners = self._owners, {}
+        words.append(END)
+        locks = {id(owner._run_lock): owner._run_lock for owner in owners.values()}
+        held: list[RunLock] = []
+        try:
+            for _, lock in sorted(locks.items()):  # in one order, whoever takes several
+                lock.enter()
+                held.append(lock)
+            _entry()(np.array(words, np.int64))
+        finally:
+            for lock in held:
+                lock.leave()
+        ended = [owner.ended_badly() for owner in owners.values()]  # each is asked
+        return not any(ended)
+
+
+def address_of(array: Array) -> int:
+    """Return where the data of an array begins."""
+    found: int = array.__array_interface__["data"][0]
+    return found
+
+
+def array_at(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return memory that somebody else keeps as an array."""
+    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory: Any = (ctypes.c_uint8 * count).from_address(address)
+    found: Array = np.frombuffer(memory, dtype).reshape(shape)
+    return found
+
+
+def launches_work() -> bool:
+    """Tell whether lists can be run here."""
+    return native_calls_work()
+
+
+@cache
+def _entry() -> Entry:
+    library = _library()
+    return make_entry(library.address(EXPORT), 1, keep=library)
+
+
+@cache
+def _library() -> Library:
+    return link([runtime_code(launches_text(host()), host())], [EXPORT])
