@@ -67,6 +67,17 @@ def test_places_that_are_not_there():
         wf.Session(graph).run(value, {x: numbers(3, 40), t: np.array([0, 40, 2])})
 
 
+def test_rows_of_a_length_that_only_a_run_knows():
+    with wf.Graph() as graph:
+        x, t = wf.placeholder((None, None), "float32"), wf.placeholder((None,), "int64")
+        made = [loss(x, t), wf.gradients(loss(x, t), x)]
+    native, plain = wf.Session(graph), wf.Session(graph, compiled=False)
+    for rows, classes in ((3, 5), (9, 40), (4, 333)):
+        feeds = {x: numbers(rows, classes), t: RNG.integers(0, classes, rows)}
+        for a, b in zip(native.run(made, feeds), plain.run(made, feeds), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
 def test_other_sums_are_none():
     x = numbers(70, 100)
     others = phases_of(lambda x: (x.sum(-1), wf.where(x > 0, x, 0).sum(-1)), x)
