@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from io import StringIO
 from typing import Any
 
@@ -126,3 +127,17 @@ def test_what_is_no_stream_is_refused():
         y = wf.placeholder((), wf.float32, name="x") * 2
     with pytest.raises(wf.WeftError, match=r"stdout must be a file of text.*Received: 'out'"):
         wf.Session(graph).step_through(y, {"x": 1.0}, stdout="out")
+
+
+def test_a_process_without_a_terminal_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(x: Any) -> Any:
+        wf.debug.breakpoint(x=x)
+        return x * 2
+
+    with wf.Graph() as graph:
+        y = wf.placeholder((), wf.float32, name="x") * 2
+    monkeypatch.setattr(sys, "stdin", None)
+    monkeypatch.setattr(sys, "stdout", None)
+    for run in (program, wf.jit(program)):
+        assert float(run(wf.tensor(3.0))) == 6.0
+    assert float(wf.Session(graph).step_through(y, {"x": 3.0})) == 6.0

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from io import StringIO
 from typing import IO, Any, TextIO
 
 import numpy as np
@@ -50,7 +51,9 @@ class Prompt(cmd.Cmd):
     def __init__(self, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
         _check_streams(stdin, stdout)
         given_in, given_out = _streams.get()
-        stdin, stdout = stdin or given_in, stdout or given_out
+        # A process without a terminal may have none: what is read ends at once, and nobody listens.
+        stdin = stdin or given_in or (StringIO() if sys.stdin is None else None)
+        stdout = stdout or given_out or (StringIO() if sys.stdout is None else None)
         super().__init__(stdin=stdin, stdout=stdout)
         self.use_rawinput = stdin is None and sys.stdin is sys.__stdin__
         self.stack: Stack = ()
