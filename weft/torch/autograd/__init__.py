@@ -15,6 +15,7 @@ from ...core.modes import GradMode, enable_grad, is_grad_enabled, set_grad_enabl
 from ..absent import absent
 from ..adoption import adopt
 from ..backward import NO_GRAPH, NOT_SCALAR, in_their_words
+from ..parts import serve_parts
 from ..storage import check_versions
 from . import functional
 
@@ -254,4 +255,5 @@ def gradcheck(
 
 
 gradgradcheck = gradcheck
-__getattr__ = absent(globals(), {})
+serve_parts(__name__, {"function": {"Function": Function}, "variable": {"Variable": Variable}})
+__getattr__ = absent(globals(), {"profiler": "use executable.profile(), see docs/debugging.md"})
