@@ -458,7 +458,7 @@ OTHERS = {
     "torch/{multiprocessing,version,mps,xpu,compiler,_dynamo}.py": Row(
         "torch/test_jit.py", "what stands in for what is not here"
     ),
-    "torch/{utils/data/*,cuda/*}.py": Row(
+    "torch/{utils/data/*,cuda/*,parts}.py": Row(
         "torch/test_utils.py", "what programs use besides tensors and modules"
     ),
     "torchvision/*.py": Row("torch/test_utils.py", "data sets, transforms and grids of images"),

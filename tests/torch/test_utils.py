@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
 from weft import torch, torchvision
 from weft.data import write_idx
+from weft.faces import serving
 from weft.torch.utils.checkpoint import checkpoint
 from weft.torch.utils.data import (
     ConcatDataset,
@@ -161,3 +164,46 @@ def test_batches_are_lists_and_floats_have_64_bits():
     (batch,) = torch.utils.data.DataLoader([(1, 2.5)])
     assert batch[0].dtype == torch.int64
     assert torch.utils.data.default_collate([(1, 2.5)])[1].dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("torch.nn.modules.batchnorm", "_BatchNorm"),
+        ("torch.nn.modules.utils", "_pair"),
+        ("torch.nn.modules", "Conv2d"),
+        ("torch.nn.utils.clip_grad", "clip_grad_norm_"),
+        ("torch.optim.optimizer", "Optimizer"),
+        ("torch.optim.adam", "Adam"),
+        ("torch.autograd.function", "Function"),
+        ("torch.backends.cudnn", "benchmark"),
+        ("torch.distributions.transforms", "TanhTransform"),
+        ("torch.utils.tensorboard", "SummaryWriter"),
+    ],
+)
+def test_modules_that_programs_import_from(module, name):
+    with serving({"torch": "weft.torch"}):
+        assert hasattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize(
+    ("module", "advice"),
+    [
+        ("torch.fft", "complex numbers are not served"),
+        ("torch.onnx", r"use wf\.export"),
+        ("torch.utils.benchmark", "use timeit"),
+        ("torch.nn.attention", "scaled_dot_product_attention"),
+        ("torch.nowhere.deep", "No module named 'torch.nowhere'"),
+    ],
+)
+def test_missing_modules_say_what_to_use(module, advice):
+    with serving({"torch": "weft.torch"}), pytest.raises(ModuleNotFoundError, match=advice):
+        importlib.import_module(module)
+
+
+def test_classes_that_others_derive_from():
+    loss = torch.nn.modules.loss._WeightedLoss(torch.ones(2), reduction="sum")
+    assert (loss.reduction, list(loss.state_dict())) == ("sum", ["weight"])
+    assert torch.nn.modules.loss._Loss(size_average=False).reduction == "sum"
+    assert isinstance(torch.nn.BatchNorm2d(2), torch.nn.modules.batchnorm._BatchNorm)
+    assert torch.nn.modules.utils._pair(3) == (3, 3)

@@ -31,7 +31,10 @@ def absent_names(
         if name.startswith("__"):
             raise AttributeError(f"module {shown!r} has no attribute {name!r}")
         note_missing(where, name)
-        raise AttributeError(f"module {shown!r} has no attribute {name!r}{_advice(name)}")
+        advice = _advice(name)
+        error = AttributeError(f"module {shown!r} has no attribute {name!r}{advice}")
+        error.advice = advice  # type: ignore[attr-defined]  # for those who import it as a module
+        raise error
 
     def _advice(name: str) -> str:
         if name in reasons:

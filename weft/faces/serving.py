@@ -46,9 +46,9 @@ class Serving(MetaPathFinder, Loader):
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith(face):
                 raise
+            advice = _advice(f"{face}.{rest}") or f": Weft's face {face} does not have it"
             raise ModuleNotFoundError(
-                f"No module named {spec.name!r}: Weft's face {face} does not have it",
-                name=spec.name,
+                f"No module named {spec.name!r}{advice}", name=spec.name
             ) from None
         spec.loader_state = found.__spec__
         return found
@@ -58,6 +58,16 @@ class Serving(MetaPathFinder, Loader):
         served = module.__spec__  # put there by the import system
         if served is not None and isinstance(served.loader_state, ModuleSpec):
             module.__spec__ = served.loader_state
+
+
+def _advice(missing: str) -> str:
+    """Return what the package of a module that is missing says of its name."""
+    package, _, name = missing.rpartition(".")
+    try:
+        getattr(load(package), name)
+    except (AttributeError, ModuleNotFoundError) as error:
+        return str(getattr(error, "advice", ""))
+    return ""
 
 
 @contextmanager

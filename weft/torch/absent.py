@@ -73,4 +73,6 @@ TORCH = {
     "onnx": "use wf.export, see docs/export.md",
     "profiler": "use executable.profile(), see docs/debugging.md",
     "hub": "give torch.load a file that is here already",
+    "library": "declare operators by weft.extend, see CONTRIBUTING.md",
+    "package": "use torch.save(model.state_dict(), path)",
 }

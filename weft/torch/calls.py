@@ -79,9 +79,7 @@ def face_function(fn: Function, name: str | None = None, *, aligns: bool = False
         result.__class__ = face
         return result
 
-    call.__name__ = call.__qualname__ = name or str(getattr(fn, "__name__", "function"))
-    call.__doc__ = getattr(fn, "__doc__", None)
-    call.__wrapped__ = fn  # type: ignore[attr-defined]  # whose signature help() shows
+    _introduce(call, fn, name)
 
     def settle(made: Function) -> None:
         nonlocal fn
@@ -93,12 +91,15 @@ def face_function(fn: Function, name: str | None = None, *, aligns: bool = False
 
 def of_tensor(fn: Function, name: str | None = None) -> Function:
     """Return a function of Weft's as one of this face, whose first operand must be a tensor."""
-    general = face_function(fn, name)
+    general: Function | None = None
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal general
         if args and args[0].__class__ not in PLAIN:
             check_tensor(args[0], call.__name__)
         if kwargs or len(args) != 1:
+            if general is None:
+                general = face_function(fn, call.__name__)
             return general(*args, **kwargs)
         try:
             result = fn(args[0])
@@ -110,9 +111,7 @@ def of_tensor(fn: Function, name: str | None = None) -> Function:
         result.__class__ = face
         return result
 
-    call.__name__, call.__qualname__ = general.__name__, general.__qualname__
-    call.__doc__ = general.__doc__
-    call.__wrapped__ = fn  # type: ignore[attr-defined]  # whose signature help() shows
+    _introduce(call, fn, name)
 
     def settle(made: Function) -> None:
         nonlocal fn
@@ -129,6 +128,13 @@ def check_tensor(x: Any, function: str, name: str = "input", place: int = 1) -> 
             f"{function}(): argument '{name}' (position {place}) must be Tensor, not "
             f"{type(x).__name__}"
         )
+
+
+def _introduce(call: Any, fn: Function, name: str | None) -> None:
+    """Give a function of this face the name and the text of what it calls."""
+    call.__name__ = call.__qualname__ = name or str(getattr(fn, "__name__", "function"))
+    call.__doc__ = getattr(fn, "__doc__", None)
+    call.__wrapped__ = fn  # whose signature help() shows
 
 
 def _tell(fn: Function, settle: Callable[[Function], None]) -> None:

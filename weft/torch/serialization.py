@@ -21,6 +21,7 @@ import numpy as np
 from ..core import dtype as dt
 from ..core import tensor as core
 from . import dtypes
+from .absent import absent
 from .names import names
 from .nn.parameter import Parameter
 from .sizes import Size
@@ -353,3 +354,6 @@ def load(
             raise UnpicklingError(
                 f"the file is damaged ({type(error).__name__}: {error})"
             ) from None
+
+
+__getattr__ = absent(globals(), {})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from ..absent import absent
+
 __all__ = ["GradScaler", "autocast"]
 
 
@@ -71,3 +73,6 @@ class GradScaler:
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Take no state."""
+
+
+__getattr__ = absent(globals(), {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,16 @@ from ...autodiff import detect_anomaly as core_detect_anomaly
 from ...autodiff.reverse import gradients
 from ...core import tensor as core
 from ...core.errors import GradientError
+from ...core.imports import lazy_attributes
 from ...core.modes import GradMode, enable_grad, is_grad_enabled, set_grad_enabled
 from ..absent import absent
 from ..adoption import adopt
 from ..backward import NO_GRAPH, NOT_SCALAR, in_their_words
+from ..parts import serve_parts
 from ..storage import check_versions
-from . import functional
+
+if TYPE_CHECKING:
+    from . import functional
 
 __all__ = [
     "Function",
@@ -254,4 +258,10 @@ def gradcheck(
 
 
 gradgradcheck = gradcheck
-__getattr__ = absent(globals(), {})
+serve_parts(__name__, {"function": {"Function": Function}, "variable": {"Variable": Variable}})
+__getattr__ = lazy_attributes(  # whose transforms few programs need
+    globals(),
+    {},
+    ("functional",),
+    otherwise=absent(globals(), {"profiler": "use executable.profile(), see docs/debugging.md"}),
+)

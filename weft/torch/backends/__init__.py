@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from ..parts import serve_parts
 
-class _Backend(SimpleNamespace):
+
+class _Backend(ModuleType):
     """A library of PyTorch's that is not there."""
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        super().__init__(f"{__name__}.{name}")
+        vars(self).update(settings)
 
     def is_available(self) -> bool:
         """Tell whether it is there: it is not."""
@@ -29,10 +35,10 @@ class _Backend(SimpleNamespace):
         return lambda *args, **kwargs: False
 
 
-cudnn = _Backend(benchmark=False, deterministic=False, enabled=False, allow_tf32=False)
-cuda = _Backend(matmul=SimpleNamespace(allow_tf32=False, fp32_precision="ieee"))
-mps = _Backend()
-mkl = _Backend()
-mkldnn = _Backend(enabled=False)
-openmp = _Backend()
-opt_einsum = _Backend(enabled=False)
+cudnn = _Backend("cudnn", benchmark=False, deterministic=False, enabled=False, allow_tf32=False)
+cuda = _Backend("cuda", matmul=SimpleNamespace(allow_tf32=False, fp32_precision="ieee"))
+mps, mkl, openmp = _Backend("mps"), _Backend("mkl"), _Backend("openmp")
+mkldnn = _Backend("mkldnn", enabled=False)
+opt_einsum = _Backend("opt_einsum", enabled=False)
+_ALL = (cudnn, cuda, mps, mkl, openmp, mkldnn, opt_einsum)
+serve_parts(__name__, {library.__name__.rpartition(".")[2]: library for library in _ALL})

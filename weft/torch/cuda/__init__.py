@@ -88,4 +88,6 @@ def get_device_name(device: Any = None) -> str:
     raise no_cuda()
 
 
-__getattr__ = absent(globals(), {})
+__getattr__ = absent(
+    globals(), dict.fromkeys(("Stream", "Event", "stream"), "the CPU is the only device")
+)

@@ -11,8 +11,9 @@ from ...core.errors import WeftError
 from ..absent import absent
 from ..adoption import adopt
 from ..names import description
+from ..parts import serve_parts
 from ..phrasing import phrase
-from .submodules import serve_submodules
+from .submodules import divided
 
 GIVING = frozenset(
     (
@@ -112,9 +113,7 @@ def kl_divergence(p: Any, q: Any) -> Any:
 
 
 register_kl = core_distributions.register_kl
-serve_submodules(
-    __name__,
-    {**CLASSES, "kl_divergence": kl_divergence, "register_kl": register_kl},
-    {"constraints": constraints, "transforms": transforms},
-)
+_FUNCTIONS = {"kl_divergence": kl_divergence, "register_kl": register_kl}
+serve_parts(__name__, divided({**CLASSES, **_FUNCTIONS}))
+serve_parts(__name__, {"constraints": constraints, "transforms": transforms})
 __getattr__ = absent(globals(), {})

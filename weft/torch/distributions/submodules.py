@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 from ..names import names
@@ -31,21 +29,12 @@ _OF_OTHERS = {
 }
 
 
-def serve_submodules(package: str, held: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
-    """Let the modules of a package be imported.
-
-    held    what they are parts of, by name
-    whole   modules that are others' as they are
-    """
+def divided(held: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what each of the modules holds, of all names."""
     parts = {_CALLED.get(name, _with_underscores(name)): [name] for name in _OF_A_CLASS}
-    for name, wanted in (parts | _OF_OTHERS).items():
-        found = {n: held[n] for n in wanted if n in held}
-        if found:
-            module = ModuleType(f"{package}.{name}", __doc__)
-            vars(module).update(found)
-            sys.modules[module.__name__] = module
-    for name, module in whole.items():
-        sys.modules[f"{package}.{name}"] = module
+    wanted = (parts | _OF_OTHERS).items()
+    found = {module: {n: held[n] for n in some if n in held} for module, some in wanted}
+    return {module: some for module, some in found.items() if some}
 
 
 def _with_underscores(name: str) -> str:

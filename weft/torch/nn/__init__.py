@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from ...core.imports import lazy_attributes
 from ..absent import absent
-from . import functional, init, module
+from . import functional, init
 from .layers import CLASSES
 from .module import Module
 from .parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
-    from . import parallel, utils
+    from . import modules, parallel, utils
     from .parallel import DataParallel
 
 globals().update(CLASSES)
@@ -23,18 +23,20 @@ __all__ = [
     "Parameter",
     "functional",
     "init",
+    "modules",
     "parallel",
     "utils",
 ]
-modules = module
 
 _REASONS = {
+    "quantized": "quantization is not served",
+    "attention": "use torch.nn.functional.scaled_dot_product_attention",
     "SyncBatchNorm": "use wf.distributed.SyncBatchNorm, or BatchNorm2d in one process",
     "CrossMapLRN2d": "use LocalResponseNorm",
 }
 __getattr__ = lazy_attributes(
     globals(),
     {"weft.torch.nn.parallel": ("DataParallel",)},
-    ("parallel", "utils"),
+    ("modules", "parallel", "utils"),
     otherwise=absent(globals(), _REASONS),
 )

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from ... import distributed
+from ..absent import absent
 from .module import Module
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
@@ -66,3 +67,6 @@ class DistributedDataParallel(_Wrapped):
         """Let gradients stay those of this process, to be accumulated, inside a `with` block."""
         found: AbstractContextManager[None] = self.__dict__["_parallel"].no_sync()
         return found
+
+
+__getattr__ = absent(globals(), {})

@@ -9,6 +9,7 @@ from ...core.recordings import OPTIMIZERS as KEPT
 from ..absent import absent
 from ..legacy import UNUSED
 from ..names import description, names
+from ..parts import serve_parts
 from ..phrasing import phrase, phrased
 from . import lr_scheduler, swa_utils
 from .states import shown, state_dict
@@ -69,6 +70,8 @@ def _optimizer_class(name: str) -> Any:
 CLASSES: dict[str, Any] = {name: _optimizer_class(name) for name in NAMES}
 globals().update(CLASSES)
 KEPT.append(__name__)
+serve_parts(__name__, {name.lower(): {name: kind} for name, kind in CLASSES.items()})
+serve_parts(__name__, {"optimizer": {"Optimizer": Optimizer, "required": object()}})
 __all__ = ["Optimizer", "lr_scheduler", "swa_utils"]
 
 __getattr__ = absent(globals(), {})

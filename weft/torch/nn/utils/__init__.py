@@ -9,6 +9,7 @@ from .... import optim as core_optim
 from ....core.op import F
 from ...absent import absent
 from ...adoption import adopt
+from ...parts import serve_parts
 from . import parametrizations, parametrize, rnn, stateless
 
 __all__ = [
@@ -75,4 +76,9 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
 
 weight_norm, remove_weight_norm = core_nn.weight_norm, core_nn.remove_weight_norm
 spectral_norm, remove_spectral_norm = core_nn.spectral_norm, core_nn.remove_spectral_norm
-__getattr__ = absent(globals(), {})
+_CLIPPING = {f.__name__: f for f in (clip_grad_norm_, clip_grad_value_, get_total_norm)}
+_CONVERTING = {f.__name__: f for f in (parameters_to_vector, vector_to_parameters)}
+serve_parts(__name__, {"clip_grad": _CLIPPING, "convert_parameters": _CONVERTING})
+__getattr__ = absent(
+    globals(), {"prune": "multiply weights by masks in a parametrization: nn.utils.parametrize"}
+)

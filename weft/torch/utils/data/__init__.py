@@ -14,6 +14,7 @@ from ....core.rng import Generator
 from ....data.collate import collate_tree, stack_leaves
 from ....data.dataset import batch_taker
 from ....ops.random.draw import randint, randperm
+from ...absent import absent
 from ...adoption import adopt
 from ...phrasing import phrase, phrased
 
@@ -346,3 +347,6 @@ def _batches(loaded: Iterator[Any]) -> Iterator[Any]:
         yield from loaded
     except WeftError as error:
         raise phrase(error, "default_collate", {}) from None
+
+
+__getattr__ = absent(globals(), {})
