@@ -143,6 +143,21 @@ def test_comparisons_of_nan_are_as_in_machine_code():
     ]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "lines"),
+    [
+        ((1, 7), []),
+        ((8, 20, 63, 127, 255), ["APART_SHORT"]),
+        ((32, 64, 100, 1000, 1024), ["APART"]),
+    ],
+)
+def test_few_turns_of_a_loop_are_left_over_from_its_vectors(sizes, lines):
+    for turns in sizes:
+        f = CFunction()
+        f.vectors("APART", turns)
+        assert [line.strip() for line in f.lines] == lines, turns
+
+
 def test_what_nobody_needs_is_left_out():
     lines = ["  const f32 v0 = 1;", "  const f32 v1 = v0;", "  const f32 v2 = v0;", "  b0[0] = v2;"]
     assert without_unused(lines) == [lines[0], lines[2], lines[3]]

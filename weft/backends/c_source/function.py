@@ -46,8 +46,9 @@ _SIGNED = ("sdiv", "srem", "ashr")
 _RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _OPPOSITE = {"lt": ">=", "le": ">", "gt": "<=", "ge": "<"}
 _NARROW = 32  # bits: C computes with no fewer
-_LONG_LOOP = 32  # turns: fewer would not fill the several vectors that are taken at a time
-_SHORT_LOOP = 8  # turns: fewer would not fill one
+_LANES = 8  # turns of a loop that one vector takes
+_AT_A_TIME = 4  # vectors of a long loop
+_ALONE = 1.25  # what a vector costs that is taken by itself
 
 
 class FormulaMachine(NamedTuple):
@@ -96,10 +97,16 @@ class CFunction(Instructions):
     def vectors(self, kind: str, turns: int) -> None:
         """Write that the next loop becomes one of vectors, if it has turns enough.
 
+        Several are taken at a time, unless too many turns would be left over: each costs a vector.
+
         kind   APART if no turn needs another's result, REDUCED if they are combined
         """
-        if turns >= _SHORT_LOOP:
-            self.write(kind if turns >= _LONG_LOOP else f"{kind}_SHORT")
+        if turns < _LANES:
+            return
+        long = _LANES * _AT_A_TIME
+        several = turns // long * _AT_A_TIME + turns % long
+        single = turns // _LANES * _ALONE + turns % _LANES
+        self.write(kind if several <= single else f"{kind}_SHORT")
 
     def define(self, type: str, text: str) -> IRValue:
         """Append the definition of a value."""

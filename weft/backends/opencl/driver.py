@@ -99,7 +99,7 @@ class OpenClDriver:
         self.capacity = device.global_mem_size
         self._held: dict[int, int] = {}  # bytes of memory, by the buffers that are there
         self._buffer_type = _counted(cl.Buffer, self._held)
-        self._lock = Lock()  # of the arguments of kernels, between setting them and the launch
+        self._lock = Lock()  # of kernels' arguments until the launch, and of what was last
 
     # -- memory ------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class OpenClDriver:
         if not array.size:
             return
         kept = np.array(array, order="C")
-        with self._errors():
+        with self._errors(), self._lock:
             event = self._last = self.cl.enqueue_copy(
                 self.queue, handle, kept, dst_offset=start, is_blocking=False
             )
@@ -148,7 +148,7 @@ class OpenClDriver:
     def copy(self, source: Any, target: Any, nbytes: int) -> None:
         """Copy memory."""
         if nbytes:
-            with self._errors():
+            with self._errors(), self._lock:
                 self._last = self.cl.enqueue_copy(self.queue, target, source, byte_count=nbytes)
 
     # -- functions ---------------------------------------------------------------------------------
