@@ -64,6 +64,19 @@ class PutOffOperations(NamedTuple):
         missing = made < 0
         return (reader[~missing], made[~missing]) if missing.any() else (reader, made)
 
+    def ordered(self, order: Ints) -> PutOffOperations:
+        """Return them in another order."""
+        begins, arity = np.cumsum(self.arity) - self.arity, self.arity[order]
+        return self._replace(
+            signature=self.signature[order],
+            level=self.level[order],
+            refs=self.refs[spans(begins[order], arity)],
+            arity=arity,
+            outs=self.outs[order],
+            firsts=self.firsts[order],
+            sources=None,
+        )
+
     def part(self, chosen: NDArray[np.bool_]) -> PutOffOperations:
         """Return some of them."""
         return self._replace(
