@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.capture import jitted as jitted_module
 from weft.graph.control.ops import COND
 
 ONE, TWO, THREE = (wf.full((3,), v) for v in (1.0, 2.0, 3.0))
@@ -341,3 +342,16 @@ def test_random_branches_give_what_eager_code_gives(seed):
         scale = abs(gradient).max()
         np.testing.assert_allclose(w.grad.numpy(), gradient, rtol=1e-4, atol=1e-5 * scale)
     assert programs(jitted) == 1
+
+
+def test_what_fails_to_join_runs_apart_and_is_told_of(monkeypatch):
+    def fail(known, new):
+        raise KeyError("a place")
+
+    def f(x):
+        return x * 2 if x.sum() > 0 else x - 1
+
+    monkeypatch.setattr(jitted_module, "joined", fail)
+    jitted = compare(f, (ONE,), (-ONE,), (TWO,))
+    assert programs(jitted) == 2
+    assert "apart: from other paths: KeyError: 'a place'" in jitted.explain()

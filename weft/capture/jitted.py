@@ -373,6 +373,7 @@ class Jitted:
             except Exception as error:  # nothing is written; what is for its own sizes may run
                 if is_final(error):
                     raise
+                self._report.kept_apart(error)
         known = [path.recording for t in self._traces.get(signature.key, ()) for path in t.paths]
         recording = call.record(self.name, signature.fed, known=changing_places(known))
         trace = Trace(recording, signature.fed)
@@ -389,6 +390,7 @@ class Jitted:
             except Exception as error:  # nothing is written; the path alone may run
                 if is_final(error):
                     raise
+                self._report.kept_apart(error)
                 continue
             if both is not None and result is not MISSED:
                 self._traces[key].remove(known)

@@ -12,9 +12,9 @@ MOST_EVENTS = 256  # that are remembered
 
 
 class JitEvent(NamedTuple):
-    """Something that happened once: a recording, or that a call could not be recorded.
+    """Something that happened once: a recording, or that there was none, or none for more.
 
-    kind    "recorded" or "eager"
+    kind    "recorded", "eager" or "apart"
     text    of what, and why
     """
 
@@ -42,6 +42,10 @@ class JitReport:
     def refused(self, types: str, reason: str, where: str | None) -> None:
         """Note that calls of a kind run eagerly from now on."""
         self.events.append(JitEvent("eager", f"{types}, because: {reason} ({where or '?'})"))
+
+    def kept_apart(self, error: Exception) -> None:
+        """Note that a path did not become one program with others, because of an error."""
+        self.events.append(JitEvent("apart", f"from other paths: {type(error).__name__}: {error}"))
 
     def text(self, name: str) -> str:
         """Return all of it, a line each."""

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from types import CodeType, FrameType
 from typing import Any
 
-PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# As Python itself names the files of code: it keeps the ".." of a path that it looked in.
+PACKAGE_DIR = os.path.dirname(os.path.dirname(__file__)) + os.sep
 GENERATED_PREFIX = "<weft."
 
 

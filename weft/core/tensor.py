@@ -34,6 +34,7 @@ from .tape import UNCHAINED, HookHandle, Leaf, TapeNode, add_hook, watch_of
 from .wording import worded
 
 T = TypeVar("T", bound="Tensor | None")
+_ARRAY: type = np.ndarray
 
 
 class Tensor:
@@ -244,6 +245,15 @@ class Tensor:
         """Return the value as nested Python lists (a number if 0-d)."""
         return self._read().tolist()
 
+    def _number(self, what: str) -> Any:
+        """Return the only element for Python to look at; losses are read in every step."""
+        if self.__class__ is Tensor and not modes.interpreters:
+            value = self._value
+            if value.__class__ is _ARRAY and value.size == 1:
+                return value.item()
+        self._check_single(what)
+        return self._read().item()
+
     def _check_single(self, what: str) -> None:
         if self.numel() != 1:
             error = ShapeError(
@@ -297,12 +307,10 @@ class Tensor:
         return bool(self._value.item())
 
     def __float__(self) -> float:
-        self._check_single("float()")
-        return float(self._read().item())
+        return float(self._number("float()"))
 
     def __int__(self) -> int:
-        self._check_single("int()")
-        return int(self._read().item())
+        return int(self._number("int()"))
 
     def __index__(self) -> int:
         if self.ndim != 0 or not dt.is_integer(self.dtype):

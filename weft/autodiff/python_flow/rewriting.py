@@ -14,11 +14,11 @@ import inspect
 import sysconfig
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ...core.errors import PACKAGE_DIR
 from . import flow, rows, sharing
 from .jumps import JumpError, without_jumps
 from .liveness import (
@@ -36,7 +36,7 @@ _REFUSED = (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await, ast.N
 
 
 _LIBRARIES = (
-    str(Path(__file__).parents[2]),
+    PACKAGE_DIR,
     sysconfig.get_path("stdlib"),
     sysconfig.get_path("purelib"),
     "<weft",

@@ -16,7 +16,7 @@ from .places import FactPlace, OwnClassPlace
 from .trust import Owner, is_import, is_library_class, owner_of
 from .values import MISSING, container_kind, is_atom
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = os.path.dirname(__file__) + os.sep
 _not_followed: dict[int, CodeType] = {}  # the code of Weft that has run; its hash would be slow
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 

@@ -34,8 +34,8 @@ class Owner(Enum):
     INTERNAL = "internal"
 
 
-_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
-_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_NUMPY = os.path.dirname(np.__file__) + os.sep
+_STANDARD = os.path.dirname(os.__file__) + os.sep
 _INSTALLED = tuple(_STANDARD + name + os.sep for name in ("site-packages", "dist-packages"))
 _FOLLOWED = tuple(
     os.path.join(PACKAGE_DIR, *name.split("/"))

@@ -47,7 +47,7 @@ from .templates import Templates
 from .trust import is_internal_class
 from .values import NUMBERS, is_constant, pairs_in, same_contents
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = os.path.dirname(__file__) + os.sep
 
 
 class Listener(NamedTuple):
