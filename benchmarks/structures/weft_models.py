@@ -8,7 +8,7 @@ from typing import Any
 import weft as wf
 
 from . import examples as x
-from .examples import act, best, view
+from .examples import WORDS, act, best, view
 
 
 class Network:
@@ -182,5 +182,5 @@ class Chain(TreeLSTM):
         """Return the loss of a chain of so many words."""
         state = self.leaf(wf.tensor(0))
         for i in range(1, depth):
-            state = self.node(state, self.leaf(wf.tensor(i % x.WORDS)))
+            state = self.node(state, self.leaf(wf.tensor(i % WORDS)))
         return self.cost(state[0], wf.tensor(0))

@@ -23,6 +23,12 @@ def operations(rows):
     )
 
 
+def in_turn(given):
+    """Return the rows of each batch."""
+    rows, sizes = batches(given)
+    return np.split(rows, np.cumsum(sizes)[:-1]) if len(sizes) else []
+
+
 def test_what_ends_a_computation_waits_for_all_of_its_kind():
     # Three chains of 1, 2 and 3 steps (signature 0), each with a loss (signature 1) at every step.
     rows, last = [], 0
@@ -33,7 +39,7 @@ def test_what_ends_a_computation_waits_for_all_of_its_kind():
             last = len(rows) - 1
             previous = [last]
             rows.append((1, level + 1, [last]))
-    found = batches(operations(rows))
+    found = in_turn(operations(rows))
     assert [len(batch) for batch in found] == [3, 2, 1, 6]
 
 
@@ -44,7 +50,7 @@ def test_every_operation_runs_once_behind_its_operands():
         refs = rng.integers(0, i, rng.integers(0, 3)).tolist() if i else []
         levels.append(max([levels[r] + 1 for r in refs], default=0))
         rows.append((int(rng.integers(5)), levels[-1], refs))
-    found = batches(operations(rows))
+    found = in_turn(operations(rows))
     assert sorted(np.concatenate(found).tolist()) == list(range(300))
     done = set()
     for batch in found:
@@ -55,7 +61,7 @@ def test_every_operation_runs_once_behind_its_operands():
 
 def test_nothing_is_scheduled_in_no_batches():
     empty = np.zeros(0, np.int64)
-    assert batches(PutOffOperations(empty, empty, empty, empty, empty, empty, 0, 0)) == []
+    assert in_turn(PutOffOperations(empty, empty, empty, empty, empty, empty, 0, 0)) == []
 
 
 def test_what_a_value_needs_runs_with_others_of_its_kind():
@@ -75,4 +81,4 @@ def test_operations_of_later_lie_behind():
     later = operations([(0, 0, [1])])._replace(firsts=np.array([2]), first=2, numbers=1)
     both = joined([first, later])
     assert both.level.tolist() == [0, 1, 2]
-    assert [batch.tolist() for batch in batches(both)] == [[0], [1], [2]]
+    assert [batch.tolist() for batch in in_turn(both)] == [[0], [1], [2]]

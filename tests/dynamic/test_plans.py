@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.dynamic.trees import TreeNet, random_trees
 
 SCALE = 2.0
 OPTIONS = {"power": 2}
@@ -288,3 +289,20 @@ def test_attributes_that_are_read_without_a_name_in_code_are_watched():
     assert float(function([3.0])[0]) == 6.0
     copied.unnamed.append(1.0)
     assert float(function([3.0])[0]) == 9.0
+
+
+def test_first_and_later_calls_are_the_same_to_the_last_bit():
+    net = TreeNet(40, words=50, cells=True, dtype="float32")
+    mean = wf.batched(net.loss, reduce="mean")
+    trees = random_trees(12, 3, 20)
+
+    def found():
+        total = mean(trees)
+        return [x.numpy() for x in (total, *wf.gradients(total, list(net.parameters)))]
+
+    first = found()
+    assert mean.plan().planned == 0
+    for _ in range(2):
+        for x, y in zip(found(), first, strict=True):
+            np.testing.assert_array_equal(x, y)
+    assert mean.plan().planned == len(trees)

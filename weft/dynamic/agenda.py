@@ -64,6 +64,19 @@ class PutOffOperations(NamedTuple):
         missing = made < 0
         return (reader[~missing], made[~missing]) if missing.any() else (reader, made)
 
+    def ordered(self, order: Ints) -> PutOffOperations:
+        """Return them in another order."""
+        begins, arity = np.cumsum(self.arity) - self.arity, self.arity[order]
+        return self._replace(
+            signature=self.signature[order],
+            level=self.level[order],
+            refs=self.refs[spans(begins[order], arity)],
+            arity=arity,
+            outs=self.outs[order],
+            firsts=self.firsts[order],
+            sources=None,
+        )
+
     def part(self, chosen: NDArray[np.bool_]) -> PutOffOperations:
         """Return some of them."""
         return self._replace(
@@ -106,27 +119,35 @@ def spans(starts: Ints, lengths: Ints) -> Ints:
     return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
 
 
-def batches(operations: PutOffOperations) -> list[Ints]:
+class RunOrder(NamedTuple):
+    """The rows of operations in the order in which they run, and how many each batch has."""
+
+    rows: Ints
+    sizes: Ints
+
+
+def batches(operations: PutOffOperations) -> RunOrder:
     """Return the rows of operations that run together, batch by batch in order."""
     count = len(operations.signature)
-    if count == 0:
-        return []
-    depth = int(operations.level.max()) + 1
+    depth = int(operations.level.max(initial=0)) + 1
     keys = operations.signature * depth + operations.level
-    small = int(operations.signature.max() + 1) * depth <= FEW_KEYS
+    small = int(operations.signature.max(initial=0) + 1) * depth <= FEW_KEYS
     order = np.argsort(keys.astype(np.uint16) if small else keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    bounds = [*starts.tolist(), count]
-    rows = [order[begin:end] for begin, end in pairwise(bounds)]
-    if len(rows) == 1:
-        return [order]
+    if count == 0 or len(starts) == 1:
+        return RunOrder(order, np.full(min(count, 1), count))
+    sizes = np.diff(starts, append=count)
     bucket = np.empty(count, np.int64)
-    bucket[order] = np.repeat(np.arange(len(rows)), np.diff(bounds))
+    bucket[order] = np.repeat(np.arange(len(starts)), sizes)
     signature = operations.signature[order[starts]].tolist()
-    before, after = _waiting(operations, bucket, len(rows))
-    turns = _turns(signature, _mean_levels(operations), [*map(len, rows)], before, after)
-    return [rows[t[0]] if len(t) == 1 else np.concatenate([rows[i] for i in t]) for t in turns]
+    before, after = _waiting(operations, bucket, len(starts))
+    turns = _turns(signature, _mean_levels(operations), sizes.tolist(), before, after)
+    chosen = np.array([i for turn in turns for i in turn])
+    lengths = sizes[chosen]
+    ends = np.cumsum([len(turn) for turn in turns])
+    begins = np.concatenate(([0], ends[:-1]))
+    return RunOrder(order[spans(starts[chosen], lengths)], np.add.reduceat(lengths, begins))
 
 
 def _mean_levels(operations: PutOffOperations) -> dict[int, float]:

@@ -105,6 +105,24 @@ class Records:
             part = slice(*rows[2 * i : 2 * i + 2]), slice(*refs[2 * i : 2 * i + 2])
             chunk.plan.take(operations, made, *part, chunk.first)
 
+    def deepest_first(self, operations: PutOffOperations) -> PutOffOperations:
+        """Return the operations of all chunks, those of the deepest examples first.
+
+        So are examples put together that were seen (replaying.py): sums over members are the same,
+        to the last bit, whether their code ran or a plan did.
+        """
+        firsts = np.array([chunk.first for chunk in self.chunks])
+        owner = np.searchsorted(firsts, operations.firsts, "right") - 1
+        depth = np.zeros(len(firsts), np.int64)
+        np.maximum.at(depth, owner, operations.level)
+        order = np.argsort(-depth, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        if bool((rank[1:] > rank[:-1]).all()):
+            return operations
+        self.chunks = [self.chunks[i] for i in order.tolist()]
+        return operations.ordered(np.argsort(rank[owner], kind="stable"))
+
     def payload(self, kind: int) -> list[Any]:
         """Return the data of a type, in the order of rows."""
         return [x for chunk in self.chunks for x in chunk.data.get(kind, ())]

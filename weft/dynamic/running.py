@@ -130,7 +130,7 @@ class PutOffRun:
         known = np.array([i for i in needed if i >= self.start], np.int64)
         operations = clustered(operations, self.table, known)
         records.tell_plans(operations)
-        return operations
+        return records.deepest_first(operations)
 
     def _run(self, operations: PutOffOperations, rows: Any, records: Records) -> None:
         plan = scheduled(operations, self.table, rows, self.start, self.store.size)

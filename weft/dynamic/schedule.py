@@ -60,11 +60,9 @@ def scheduled(
     rows    for each value, numbered from `start` on, its row within its type
     size    tells how many values of a type there are already
     """
-    turns = batches(operations)
-    if not turns:
+    order, sizes = batches(operations)
+    if not len(sizes):
         return BatchSchedule([], {})
-    order = turns[0] if len(turns) == 1 else np.concatenate(turns)
-    sizes = np.array([len(turn) for turn in turns])
     starts = np.cumsum(sizes) - sizes
     signatures = [table.all[i] for i in operations.signature[order[starts]].tolist()]
     counts = _place_results(operations, order, sizes, signatures, rows, start, size)
