@@ -355,8 +355,8 @@ class Jitted:
 
         Other threads may call meanwhile, as virtual shards do, which wait for one another in it.
         """
-        self._lock.release()
         try:
+            self._lock.release()  # here: an interrupt comes behind a call, and finds it released
             return call.run()
         finally:
             self._lock.acquire()
