@@ -222,3 +222,15 @@ def test_errors_leave_no_cycles():
         assert alive() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
+def test_numbers_beside_tensors_of_their_kind_take_the_quick_way(dtype, monkeypatch):
+    def fail(*args):
+        raise AssertionError("the general way was taken")
+
+    x = wf.tensor([1, 2, 3], dtype=dtype)
+    monkeypatch.setattr(dispatch, "_applied", fail)
+    found = [x * 2, 7 - x, x % 2, x < 3]
+    assert [y.tolist() for y in found[:3]] == [[2, 4, 6], [6, 5, 4], [1, 0, 1]]
+    assert [str(y.dtype) for y in found] == [dtype, dtype, dtype, "bool"]

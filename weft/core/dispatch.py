@@ -158,8 +158,11 @@ def lift_scalar(scalar: float, other: Any) -> Any:
     twice as fast as a Python float. Zero is left out because 0.0 and -0.0 are equal keys.
     """
     value = getattr(other, "_value", None)
-    if value is None or value.dtype.kind != "f":
+    if value is None:
         return scalar
+    kind = value.dtype.kind
+    if kind != "f" and (kind not in "iu" or scalar.__class__ is not int):
+        return scalar  # they meet in another dtype
     try:
         return _scalar_constant(scalar, value.dtype)
     except DTypeError:
