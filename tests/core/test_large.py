@@ -27,6 +27,22 @@ def test_door_stays_shut_for_small_programs():
     )
 
 
+def test_a_large_result_of_small_operands_opens_the_door():
+    program = """
+        import weft as wf
+        from weft.core.large import door
+        net = wf.nn.Conv2d(1, 16, 3)
+        images = wf.ones((8, 1, 28, 28))
+        print(door.open)
+        net(images)
+        print(door.open)
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=False
+    )
+    assert result.stdout.split() == ["False", "True"], result.stderr
+
+
 def test_what_comes_when_the_door_is_open_need_not_wait(monkeypatch):
     done = []
 

@@ -434,8 +434,10 @@ class _Writer:
             "out = new_tensor()",
             "out._value = v",
         ]
-        # Others make large tensors from large ones, or seldom: batches, by broadcasting.
-        if self.op.kind == "random" or (watched and self.broadcasts):
+        # Others make large tensors from large ones, or seldom: batches, by broadcasting. Products
+        # do: a convolution makes large images of small ones.
+        makes = self.op.kind == "random" or self.op.multiplications_rule is not None
+        if makes or (watched and self.broadcasts):
             lines += ["if v.size >= LARGE and not door.open:", "    door.unlock()"]
         if not self.rules:
             return [*lines, "out._node = None", "return out"]

@@ -16,7 +16,7 @@ import numpy as np
 from ..core.dispatch import wrap_outputs
 from ..core.errors import user_site
 from ..core.imports import deferred_imports
-from ..core.large import Forms
+from ..core.large import LARGE, Forms, door
 from ..core.modes import current_interpreter, is_grad_enabled
 from ..core.tape import make_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
@@ -112,6 +112,8 @@ def _record(kernel: Any, tensors: Sequence[Tensor], more: Sequence[Any]) -> Any:
     if found is None:
         return None
     values, saved = found
+    if not door.open and any(value.size >= LARGE for value in values):
+        door.unlock()
     node = None
     if kernel.pull_back is not None:
         pairs = zip(tensors, kernel.tracked, strict=True)
