@@ -33,7 +33,6 @@ from weft.backends.c_source.devices import SourceDevices
 from weft.backends.c_source.dialect import cuda, opencl
 from weft.backends.c_source.launch import program_source
 from weft.backends.c_source.scalars import stored_type
-from weft.backends.device_memory import memory_of
 from weft.core.device_array import DeviceError
 
 MODULE = "tests.backends.shim"  # also where it is run
@@ -156,16 +155,6 @@ def install() -> None:
     """Let both devices be there from now on."""
     path = Path(BACKEND.at(0).driver.folder.name)
     backends.__path__ = make_folder(path, "shim", MODULE)
-
-
-@pytest.fixture
-def shim(tmp_path, monkeypatch):
-    """Let both devices be there, with nothing in their memory."""
-    monkeypatch.setattr(backends, "__path__", make_folder(tmp_path, "shim", MODULE))
-    yield BACKEND
-    for index in range(len(DIALECTS)):
-        memory_of(f"shim:{index}").release()
-        BACKEND.at(index).driver.backwards = False
 
 
 if __name__ == "__main__":

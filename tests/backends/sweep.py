@@ -64,7 +64,7 @@ class Piece(NamedTuple):
 def serve(device: str) -> None:
     """Run pieces, one for each line that is read; write a line of results for each."""
     from tests.backends.programs import KINDS  # noqa: PLC0415  (the other process needs none of it)
-    from tests.backends.shim import install  # noqa: PLC0415
+    from tests.backends.shim import install  # noqa: PLC0415  (likewise)
 
     install()
     print(json.dumps({kind: len(programs) for kind, programs in KINDS.items()}), flush=True)

@@ -14,7 +14,7 @@ import weft as wf
 from tests.backends.conformance import Batch, DerivativeBatch, assert_as_reference, to_array
 from tests.backends.cuda.test_nvrtc import all_kinds
 from tests.backends.programs import CASES, SIGNED, assert_control_flow, assert_mixed, assert_smooth
-from tests.backends.shim import MOST_GROUPS, needs_compiler, shim  # noqa: F401
+from tests.backends.shim import MOST_GROUPS, needs_compiler
 from tests.compile.agreement import PROGRAM, assert_agree
 from tests.ops import conformance as c
 from weft.backends import backend_named

@@ -105,7 +105,7 @@ def of_tensor(fn: Function, name: str | None = None) -> Function:
             result = fn(args[0])
         except WeftError as error:  # of a tensor that is Weft's
             raise phrase(error, call.__name__, {"args": args}) from None
-        face = FACES[result.__class__]
+        face = FACES[result.__class__]  # as above: a call of its own would cost as much again
         if face is None:
             return adopt(result)
         result.__class__ = face

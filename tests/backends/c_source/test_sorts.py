@@ -7,7 +7,7 @@ import pytest
 
 import weft as wf
 from tests.backends.opencl.test_backend import device_of, needs_device
-from tests.backends.shim import needs_compiler, shim  # noqa: F401  (a fixture)
+from tests.backends.shim import needs_compiler
 from weft.backends import backend_named
 from weft.backends.c_source.dialect import cuda, opencl
 from weft.backends.c_source.execution import DeviceExecution
@@ -75,5 +75,5 @@ PLACED += [(dtype, "shim:1") for dtype in ("float32", "float64", "int8", "int32"
 
 @needs_compiler
 @pytest.mark.parametrize(("dtype", "place"), PLACED)
-def test_all_dtypes_have_an_order(dtype, place, shim):  # noqa: F811  (the fixture)
+def test_all_dtypes_have_an_order(dtype, place, shim):
     assert_sorted(backend_named(place), dtype)

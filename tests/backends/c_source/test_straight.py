@@ -9,7 +9,7 @@ import pytest
 
 import weft as wf
 from tests.backends.opencl.test_backend import needs_device
-from tests.backends.shim import needs_compiler, shim  # noqa: F401  (a fixture)
+from tests.backends.shim import needs_compiler
 from weft.backends import backend_named
 from weft.backends.c_source.straight import StraightRun, is_straight
 from weft.backends.device_memory import memory_of

@@ -105,12 +105,8 @@ def test_nobody_enters_a_program_twice():
     code = program()
     todo = LaunchList()
     todo.program(code.native, [])
-    code._run_lock.enter()
-    try:
-        with pytest.raises(GraphError, match="inside its own run"):
-            todo.run()
-    finally:
-        code._run_lock.leave()
+    with code._run_lock.inside(), pytest.raises(GraphError, match="inside its own run"):
+        todo.run()
 
 
 def test_memory_as_an_array():

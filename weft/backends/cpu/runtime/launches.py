@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,7 +40,6 @@ from .objects import runtime_code
 
 if TYPE_CHECKING:
     from .executable import Executable
-    from .sharing import RunLock
 
 MOST_WORDS = 1 << 16  # of a list, after which signals get their turn
 ADDED = frozenset(ADD)  # the letters of dtypes whose rows can be added
@@ -115,15 +115,10 @@ class LaunchList:
         owners, self._owners = self._owners, {}
         words.append(END)
         locks = {id(owner._run_lock): owner._run_lock for owner in owners.values()}
-        held: list[RunLock] = []
-        try:
+        with ExitStack() as held:
             for _, lock in sorted(locks.items()):  # in one order, whoever takes several
-                lock.enter()
-                held.append(lock)
+                held.enter_context(lock.inside())
             _entry()(np.array(words, np.int64))
-        finally:
-            for lock in held:
-                lock.leave()
         ended = [owner.ended_badly() for owner in owners.values()]  # each is asked
         return not any(ended)
 

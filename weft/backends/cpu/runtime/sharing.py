@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -27,18 +28,17 @@ class RunLock:
         self.lock = lock
         self.running = False
 
-    def enter(self) -> None:
+    @contextmanager
+    def inside(self) -> Iterator[None]:
         """Be the run that is inside, when no other thread is."""
-        self.lock.acquire()
-        if self.running:
-            self.lock.release()
-            raise GraphError(CALLED_INSIDE)
-        self.running = True
-
-    def leave(self) -> None:
-        """Let others in."""
-        self.running = False
-        self.lock.release()
+        with self.lock:
+            if self.running:
+                raise GraphError(CALLED_INSIDE)
+            self.running = True
+            try:
+                yield
+            finally:
+                self.running = False
 
 
 def run_lock_of(plan: RunPlan) -> RunLock:

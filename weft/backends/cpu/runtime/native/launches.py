@@ -22,6 +22,17 @@ ROWS = ("kind", "target", "source", "rows", "count", "size")
 EXPORT = "weft_launches"
 
 
+_ELEMENTS = {"f": ("float", 4), "d": ("double", 8)}  # what letters are in IR, and how many bytes
+_COMMANDS = {  # but of programs: the functions that do them, each given where its command lies
+    "copy": COPY,
+    "gather": GATHER,
+    "scatter": SCATTER,
+    "fill": FILL,
+    **{f"add_{_ELEMENTS[letter][0]}": number for letter, number in ADD.items()},
+    **{f"scatter_add_{_ELEMENTS[letter][0]}": number for letter, number in SCATTER_ADD.items()},
+}
+
+
 def launches_text(target: Target) -> str:
     """Return the module of `weft_launches`."""
     loops = [
@@ -30,23 +41,23 @@ def launches_text(target: Target) -> str:
         _loop("fill", "%i", "0", _COPIED, has_rows=False),
         *[
             _loop(f"scatter_add_{element}", "%row", "%i", _added(element, size), has_rows=True)
-            for element, size in (("float", 4), ("double", 8))
+            for element, size in _ELEMENTS.values()
         ],
     ]
-    adding = [_ADD.replace("<element>", element) for element in ("float", "double")]
+    adding = [_ADD.replace("<element>", element) for element, _ in _ELEMENTS.values()]
     names = {
         **places(CALL, "call"),
         **places(ROWS, "rows"),
         "words": len(ROWS),
         "run": RUN,
-        "copy": COPY,
-        "gather": GATHER,
-        "scatter": SCATTER,
-        "fill": FILL,
-        **{f"add_{letter}": number for letter, number in ADD.items()},
-        **{f"scatter_add_{letter}": number for letter, number in SCATTER_ADD.items()},
+        "cases": "\n    ".join(f"i64 {n}, label %{name}" for name, n in _COMMANDS.items()),
+        "blocks": "\n".join(map(_block, _COMMANDS)),
     }
     return module_text(target, "\n".join([_BODY, *adding, *loops]), names)
+
+
+def _block(name: str) -> str:
+    return f"{name}:\n  call void @{name}(ptr %at)\n  br label %rows"
 
 
 _BODY = """
@@ -61,14 +72,7 @@ next:
   %kind = load i64, ptr %at, align 8
   switch i64 %kind, label %end [
     i64 <run>, label %call
-    i64 <copy>, label %copy
-    i64 <gather>, label %gather
-    i64 <scatter>, label %scatter
-    i64 <fill>, label %fill
-    i64 <add_f>, label %add.float
-    i64 <add_d>, label %add.double
-    i64 <scatter_add_f>, label %scatter.add.float
-    i64 <scatter_add_d>, label %scatter.add.double
+    <cases>
   ]
 call:
   %run = field ptr, %at + <call_run>, align 8
@@ -78,50 +82,34 @@ call:
   call void %run(ptr %arguments, ptr %context) nounwind
   %behind.call = getelementptr ptr, ptr %arguments, i64 %count
   br label %next
-copy:
-  %target = field ptr, %at + <rows_target>, align 8
-  %source = field ptr, %at + <rows_source>, align 8
-  %size = field i64, %at + <rows_size>, align 8
-  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %size, i1 false)
-  br label %rows
-add.float:
-  %sum.target = field ptr, %at + <rows_target>, align 8
-  %sum.source = field ptr, %at + <rows_source>, align 8
-  %sum.size = field i64, %at + <rows_size>, align 8
-  call void @add_float(ptr %sum.target, ptr %sum.source, i64 %sum.size)
-  br label %rows
-add.double:
-  %double.target = field ptr, %at + <rows_target>, align 8
-  %double.source = field ptr, %at + <rows_source>, align 8
-  %double.size = field i64, %at + <rows_size>, align 8
-  call void @add_double(ptr %double.target, ptr %double.source, i64 %double.size)
-  br label %rows
-gather:
-  call void @gather(ptr %at)
-  br label %rows
-scatter:
-  call void @scatter(ptr %at)
-  br label %rows
-fill:
-  call void @fill(ptr %at)
-  br label %rows
-scatter.add.float:
-  call void @scatter_add_float(ptr %at)
-  br label %rows
-scatter.add.double:
-  call void @scatter_add_double(ptr %at)
-  br label %rows
+<blocks>
 rows:
   %behind.rows = getelementptr i64, ptr %at, i64 <words>
   br label %next
 end:
   ret void
 }
+
+define internal void @copy(ptr %at) nounwind {
+  %target = field ptr, %at + <rows_target>, align 8
+  %source = field ptr, %at + <rows_source>, align 8
+  %size = field i64, %at + <rows_size>, align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %size, i1 false)
+  ret void
+}
 """
 
 _ADD = """
+define internal void @add_<element>(ptr %at) nounwind {
+  %target = field ptr, %at + <rows_target>, align 8
+  %source = field ptr, %at + <rows_source>, align 8
+  %size = field i64, %at + <rows_size>, align 8
+  call void @sum_<element>(ptr %target, ptr %source, i64 %size)
+  ret void
+}
+
 ; Add so many numbers to others.
-define internal void @add_<element>(ptr %target, ptr %source, i64 %count) nounwind {
+define internal void @sum_<element>(ptr %target, ptr %source, i64 %count) nounwind {
 entry:
   %whole = and i64 %count, -8
   br label %vectors
@@ -172,7 +160,7 @@ def _added(element: str, size: int) -> str:
   %from.offset = mul i64 %from, %bytes
   %there = getelementptr i8, ptr %target, i64 %to.offset
   %here = getelementptr i8, ptr %source, i64 %from.offset
-  call void @add_{element}(ptr %there, ptr %here, i64 %size)
+  call void @sum_{element}(ptr %there, ptr %here, i64 %size)
 """
 
 
