@@ -85,6 +85,7 @@ OTHERS = {
     "core/random/lanes.py": Row("core/random/test_kernels.py", "streams of numbers"),
     "core/samples.py": Row("ops/test_conformance.py", "samples of operators, each drawn"),
     "core/snapshot.py": Row("core/test_lost_writes.py", "tensors of state_dict refuse writes"),
+    "core/temporaries.py": Row("core/test_lost_writes.py", "what is a temporary"),
     "core/specialize.py": Row("core/test_dispatch.py", "writes the calls that it dispatches"),
     "core/tape.py": Row("autodiff/test_backward.py", "what backward walks over"),
     # -- distributions --
@@ -217,7 +218,7 @@ OTHERS = {
         "autodiff/test_vmap_compositions.py", "vmap of graphs and control flow"
     ),
     "autodiff/calls.py": Row("autodiff/test_compositions.py", "calls that transforms nest"),
-    "autodiff/custom_*": Row("autodiff/test_function.py", "rules of the user's"),
+    "autodiff/custom/*": Row("autodiff/test_function.py", "rules of the user's"),
     "autodiff/function_op.py": Row("autodiff/test_function.py", "Function, as an operator"),
     "autodiff/layered.py": Row("autodiff/test_forward.py", "values of nested transforms"),
     "autodiff/matching.py": Row("autodiff/test_function.py", "errors of types that do not fit"),

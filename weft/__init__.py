@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from . import autodiff, linalg, masked, ops, special
-from .autodiff import Function, custom_vjp, detect_anomaly, gradients, jvp
+from .autodiff import detect_anomaly, gradients
 from .core import dtype as _dtype
 from .core.config import config
 from .core.device import device, devices
@@ -73,7 +73,10 @@ if _TYPE_CHECKING:
     )
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
-    from .autodiff.custom_jvp import custom_jvp
+    from .autodiff.custom.jvp import custom_jvp
+    from .autodiff.custom.vjp import custom_vjp
+    from .autodiff.forward import jvp
+    from .autodiff.function import Function
     from .autodiff.gradient import grad, value_and_grad, vjp
     from .autodiff.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
     from .autodiff.linear import linear_transpose, linearize
@@ -250,7 +253,10 @@ _deferred = _lazy_attributes(
     {
         "weft.autodiff.batching": ("vmap",),
         "weft.autodiff.checkpointing": ("checkpoint",),
-        "weft.autodiff.custom_jvp": ("custom_jvp",),
+        "weft.autodiff.custom.jvp": ("custom_jvp",),
+        "weft.autodiff.custom.vjp": ("custom_vjp",),
+        "weft.autodiff.forward": ("jvp",),
+        "weft.autodiff.function": ("Function",),
         "weft.autodiff.gradient": ("grad", "value_and_grad", "vjp"),
         "weft.autodiff.static.forward": ("forward_gradients",),
         "weft.autodiff.jacobian": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev"),

@@ -1,5 +1,6 @@
 """Imports that are no statements: slots, lazy names, optional packages."""
 
+import subprocess
 import sys
 import types
 
@@ -56,3 +57,17 @@ def test_what_a_package_misses_itself_is_said_as_it_is(monkeypatch):
     with pytest.raises(ModuleNotFoundError, match="deep") as caught:
         require("sklearn", "s", "x")
     assert not isinstance(caught.value, MissingDependencyError)
+
+
+def test_import_weft_loads_nothing_that_most_programs_never_use():
+    rare = [
+        "numpy.typing",
+        "weft.autodiff.check",
+        "weft.autodiff.forward",
+        "weft.autodiff.function",
+        "weft.core.bytecode",
+        "weft.ops.linalg._contraction",
+    ]
+    program = f"import sys, weft; print([name for name in {rare} if name in sys.modules])"
+    loaded = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert loaded.strip() == "[]"

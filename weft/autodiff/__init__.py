@@ -7,20 +7,18 @@ only.
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..core.imports import lazy_attributes as _lazy_attributes
-from . import policies
 from .anomaly import detect_anomaly
-from .check import check_grads, numeric_gradient
-from .custom_vjp import custom_vjp
-from .forward import jvp
-from .function import Function
 from .reverse import backward, gradients
 
 if _TYPE_CHECKING:
+    from . import policies
+    from .check import check_grads, numeric, numeric_gradient
+    from .custom.vjp import custom_vjp
+    from .forward import jvp
     from .forward_inside import local_forward
+    from .function import Function
     from .implicit_functions import implicit
     from .text.derivatives import source, symbolic
-
-numeric = numeric_gradient
 
 __all__ = [
     "Function",
@@ -43,8 +41,13 @@ __all__ = [
 __getattr__ = _lazy_attributes(
     globals(),
     {
-        "weft.autodiff.implicit_functions": ("implicit",),
+        "weft.autodiff.check": ("check_grads", "numeric", "numeric_gradient"),
+        "weft.autodiff.custom.vjp": ("custom_vjp",),
+        "weft.autodiff.forward": ("jvp",),
         "weft.autodiff.forward_inside": ("local_forward",),
+        "weft.autodiff.function": ("Function",),
+        "weft.autodiff.implicit_functions": ("implicit",),
         "weft.autodiff.text.derivatives": ("source", "symbolic"),
     },
+    packages=("policies",),
 )

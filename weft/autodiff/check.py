@@ -47,6 +47,9 @@ def numeric_gradient(fn: Callable[..., Any], args: Sequence[Any], eps: float = 1
     return [differences.of_elements(i)[0] for i in range(len(primals))]
 
 
+numeric = numeric_gradient
+
+
 def check_grads(
     fn: Callable[..., Any],
     args: Sequence[Any],

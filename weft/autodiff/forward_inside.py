@@ -19,7 +19,7 @@ from ..core.modes import current_tracer
 from ..core.op import F
 from ..core.tree import Structure, flatten
 from .arguments import as_value, check_callable
-from .custom_vjp import custom_vjp
+from .custom.vjp import custom_vjp
 from .forward import jvp
 from .gradient import named_after
 from .jacobian import basis, map_rows, total

@@ -101,5 +101,9 @@ class WhereMask:
         return a if a is b else self.of.logical_or(a, b)
 
 
+def _sum_tensor_to(x: Any, shape: Any) -> Any:
+    return F.sum_to(x, shape)  # looked up when first called: `import weft` generates no function
+
+
 ON_ARRAYS = WhereMask(np, sum_to)
-ON_TENSORS = WhereMask(F, F.sum_to)
+ON_TENSORS = WhereMask(F, _sum_tensor_to)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from .bytecode import use_of_result
 from .errors import ArgumentError, ArgumentTypeError, WeftError
+from .imports import deferred_imports
 from .wording import worded
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def refuse_pair(name: str, frame: FrameType) -> None:
     place = (id(frame.f_code), frame.f_lasti)
     if place in plain_uses:
         return
+    with deferred_imports:
+        from .bytecode import use_of_result  # noqa: PLC0415  (once for each place in a program)
     use = use_of_result(frame.f_code, frame.f_lasti)
     if use is not None:
         raise ArgumentError(

@@ -21,7 +21,6 @@ import threading
 from typing import Any, Final, Self, SupportsIndex, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .errors import ArgumentError, ArgumentTypeError
 from .locks import fork_safe_lock
@@ -36,7 +35,7 @@ __all__ = [
     "philox_blocks",
 ]
 
-Words: TypeAlias = NDArray[np.uint64]
+Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 WORDS_PER_BLOCK: Final = 4
 _MASK32: Final = (1 << 32) - 1

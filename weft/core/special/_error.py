@@ -1,12 +1,17 @@
 """The error function, its complement and its inverse."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ..normal_quantile import PPND16
 from ._kernel import Array, Block, evaluate, piecewise, rational
+
+if TYPE_CHECKING:  # slow to import
+    import numpy.typing as npt
 
 # erf(x) = x R(x**2) for |x| <= 1: the form of Cody's first interval ("Rational Chebyshev
 # approximations for the error function", Math. Comp. 23, 1969) on a wider range, so that the

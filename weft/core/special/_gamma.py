@@ -7,13 +7,17 @@ full relative precision at those zeros. The coefficients interpolate the 60-digi
 Chebyshev points; their relative error is below 4e-17.
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ._kernel import Array, Block, evaluate, horner, piecewise, rational
+
+if TYPE_CHECKING:  # slow to import
+    import numpy.typing as npt
 
 
 class _Fit(NamedTuple):

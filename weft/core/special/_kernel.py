@@ -4,16 +4,20 @@ A kernel maps a 1-D float64 block to a 1-D block of the same length and never wr
 Arrays are cut into blocks so that the temporaries of a kernel stay in the processor's cache.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .abstract import AbstractBlock
 
-Array = npt.NDArray[Any]
-Block = npt.NDArray[np.float64]
+if TYPE_CHECKING:  # slow to import
+    import numpy.typing as npt
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Block = np.ndarray[Any, np.dtype[np.float64]]
 Kernel = Callable[[Block], Block]
 
 _BLOCK_ELEMENTS = 8192  # 64 KiB a temporary: half a dozen of them fit a second-level cache
@@ -122,7 +126,7 @@ def _chosen(x: Any, edges: Sequence[float], branches: Sequence[Kernel], key: Any
     return found
 
 
-def _pieces(key: Block, edges: Sequence[float]) -> Iterator[npt.NDArray[np.bool_]]:
+def _pieces(key: Block, edges: Sequence[float]) -> Iterator[np.ndarray[Any, np.dtype[np.bool_]]]:
     """Yield the membership mask of each interval that `edges` cut the axis into."""
     already = np.zeros(key.shape, np.bool_)
     for edge in edges:

@@ -7,13 +7,18 @@ squares reweighted until the largest relative error, 4e-9, was as small as it ge
 rounding of a**2 dominates: the relative error is below (6 + 1.5 a**2) 2**-24.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ._error import erfc_block
 from ._kernel import Array, Block, evaluate, horner
+
+if TYPE_CHECKING:  # slow to import
+    import numpy.typing as npt
 
 TAIL_SLOPE = 0.3
 TAIL = (

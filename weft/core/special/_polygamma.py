@@ -1,15 +1,19 @@
 """The derivatives of the digamma function, through the Hurwitz zeta function."""
 
+from __future__ import annotations
+
 import math
 import operator
 from functools import lru_cache, partial
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 
 from ._gamma import BERNOULLI, cotangent_pi, digamma, distance_to_integer
 from ._kernel import Array, Block, evaluate, horner, piecewise
+
+if TYPE_CHECKING:  # slow to import
+    import numpy.typing as npt
 
 _DIRECT_TERMS = 10  # summed one by one before Euler-Maclaurin takes over
 _MAX_ORDER = 500  # beyond it pi**(n + 1) nears the end of float64 on the negative axis

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..core.errors import GradientError
-from ..core.tensor import Tensor
-from ..core.tree import Structure, TreeMismatchError, flatten
-from .custom_rule import CustomRule, RuleCall, as_pair, save_values, saved_values
-from .function import Function
+from ...core.errors import GradientError
+from ...core.tensor import Tensor
+from ...core.tree import Structure, TreeMismatchError, flatten
+from ..function import Function
+from .rule import CustomRule, RuleCall, as_pair, save_values, saved_values
 
 
 class custom_vjp(CustomRule):  # noqa: N801  (used as a decorator, as in JAX)

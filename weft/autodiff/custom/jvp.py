@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..core.errors import GradientError
-from ..core.tree import TreeMismatchError, flatten
-from .custom_rule import CustomRule, RuleCall, as_pair, save_values, saved_values
-from .function import Function
-from .pullback import differentiable, pull_back_of, zeros_for
+from ...core.errors import GradientError
+from ...core.tree import TreeMismatchError, flatten
+from ..function import Function
+from ..pullback import differentiable, pull_back_of, zeros_for
+from .rule import CustomRule, RuleCall, as_pair, save_values, saved_values
 
 
 class custom_jvp(CustomRule):  # noqa: N801  (used as a decorator, as in JAX)

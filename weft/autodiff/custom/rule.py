@@ -8,11 +8,11 @@ from functools import update_wrapper
 from inspect import signature
 from typing import Any, ClassVar
 
-from ..core.errors import ArgumentError, ArgumentTypeError, GradientError
-from ..core.modes import current_transform, is_grad_enabled
-from ..core.tensor import Tensor
-from ..core.tree import Structure, flatten
-from .function import Function
+from ...core.errors import ArgumentError, ArgumentTypeError, GradientError
+from ...core.modes import current_transform, is_grad_enabled
+from ...core.tensor import Tensor
+from ...core.tree import Structure, flatten
+from ..function import Function
 
 
 class CustomRule(ABC):
