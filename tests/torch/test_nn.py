@@ -223,6 +223,31 @@ def test_parametrizations_in_a_row_are_inverted_and_taken_back():
         parametrize.register_parametrization(layer, "weight", nn.Flatten(0))
 
 
+def test_norms_that_are_known_clip_and_that_are_not_finite_are_told():
+    w = nn.Parameter(torch.zeros(2))
+    w.grad = torch.tensor([3.0, 4.0])
+    total = nn.utils.get_total_norm([w.grad])
+    assert total.item() == 5.0
+    nn.utils.clip_grads_with_norm_(w, 1.0, total)
+    np.testing.assert_allclose(w.grad, [0.6, 0.8], rtol=1e-5)
+    assert nn.utils.get_total_norm([]).item() == 0.0
+    w.grad = torch.tensor([np.inf, 0.0])
+    for clip in (
+        lambda: nn.utils.clip_grad_norm_(w, 1.0, error_if_nonfinite=True),
+        lambda: nn.utils.get_total_norm([w.grad], error_if_nonfinite=True),
+    ):
+        with pytest.raises(RuntimeError, match=r"The total norm of order 2\.0 .* is non-finite"):
+            clip()
+
+
+def test_modules_without_drawn_parameters():
+    assert nn.utils.skip_init(nn.Linear, 5, 1).weight.shape == (1, 5)
+    with pytest.raises(RuntimeError, match="Expected a Module"):
+        nn.utils.skip_init(dict)
+    with pytest.raises(RuntimeError, match="must support a 'device' arg"):
+        nn.utils.skip_init(type("Own", (nn.Module,), {"__init__": lambda self: None}))
+
+
 def test_hooks_around_states():
     net = nn.Sequential(nn.Linear(1, 1))
     seen = []

@@ -19,9 +19,10 @@ class Pair(NamedTuple):
 def pair_at(x: Any, indices: Any, axis: int, *, reduced: bool = False) -> Pair:
     """Return the elements of x at indices along an axis, and the indices.
 
-    Gradients go to the elements chosen. With `reduced` the axis, of size 1, is left out.
+    x and indices have the same sizes in all other dimensions. Gradients go to the elements chosen.
+    With `reduced` the axis, of size 1, is left out.
     """
-    values = F.take_along_axis(x, indices, axis)
+    values = F.gather(x, axis, indices)
     if reduced:
         values, indices = F.squeeze(values, axis), F.squeeze(indices, axis)
     return Pair(values, indices)

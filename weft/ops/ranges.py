@@ -41,18 +41,27 @@ def arange(
     tensor([1.  , 1.25, 1.5 , 1.75])
     """
     first, last = (0, start) if stop is None else (start, stop)
-    if not is_known((first, last)):
-        return _range_when_run(first, last, step, dtype)
-    if holds_floats((first, last, step)):
-        return derived(_range_of_tensors(first, last, step, dtype), requires_grad, device)
-    named = (("start", first), ("stop", last), ("step", step))
-    numbers = [_number(value, f"arange: {name}") for name, value in named]
-    whole = all(isinstance(v, int) for v in numbers)
-    wanted = (int64 if whole else default_float()) if dtype is None else as_dtype(dtype)
-    check_allocation("arange", (_steps(*numbers),), wanted)
+    kinds = {first.__class__, last.__class__, step.__class__}
+    if not kinds <= _PLAIN_NUMBERS:
+        if not is_known((first, last)):
+            return _range_when_run(first, last, step, dtype)
+        if holds_floats((first, last, step)):
+            return derived(_range_of_tensors(first, last, step, dtype), requires_grad, device)
+        first, last, step = _numbers(first, last, step)
+        kinds = {first.__class__, last.__class__, step.__class__}
+    wanted = as_dtype(dtype) if dtype is not None else default_float() if float in kinds else int64
+    check_allocation("arange", (_steps(first, last, step),), wanted)
     # Computed in float64 (or exactly) and rounded once, so that errors do not add up along the way.
-    array = np.arange(*numbers).astype(wanted, copy=False)
+    array = np.arange(first, last, step).astype(wanted, copy=False)
     return new_leaf(array, requires_grad, device)
+
+
+_PLAIN_NUMBERS = frozenset((int, float))
+
+
+def _numbers(start: Any, stop: Any, step: Any) -> list[Any]:
+    named = (("start", start), ("stop", stop), ("step", step))
+    return [_number(value, f"arange: {name}") for name, value in named]
 
 
 def _range_of_tensors(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
@@ -60,8 +69,7 @@ def _range_of_tensors(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
 
     How many elements there are follows from the values.
     """
-    named = (("start", start), ("stop", stop), ("step", step))
-    numbers = [_number(value, f"arange: {name}") for name, value in named]
+    numbers = _numbers(start, stop, step)
     wanted = _float_of(dtype, start, stop, step)
     count = _steps(*numbers)
     check_allocation("arange", (count,), wanted)

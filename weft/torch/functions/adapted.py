@@ -175,14 +175,6 @@ def fill(input: Any, value: Any) -> Any:
     return adopt(F.setitem(input, F.cast(number, input.dtype), (...,)))
 
 
-def arange(*args: Any, out: Any = None, **options: Any) -> Any:
-    """Return numbers from a start to an end, which is left out."""
-    from .creating import arange as plain  # noqa: PLC0415  (which this adds to)
-
-    numbers = [int(x) if isinstance(x, bool) else x for x in args]
-    return plain(*numbers, out=out, **options)
-
-
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """Return the tensor with elements of another where a mask is true, one after the other."""
     sizes = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
@@ -287,7 +279,6 @@ FUNCTIONS: dict[str, Any] = {
     "argwhere": nonzero_rows,
     "gather": gather,
     "fill": fill,
-    "arange": arange,
     "index_fill": index_fill,
     "scatter": with_one_dim(scatter),
     **{name: _with_whole_factors(name) for name in names("addmv addmm addbmm baddbmm")},

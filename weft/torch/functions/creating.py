@@ -35,7 +35,7 @@ def _made(make: Any, *args: Any, out: Any = None, **options: Any) -> Any:
     if isinstance(options.get("dtype"), str):
         raise TypeError(f"{make.__name__}(): argument 'dtype' must be torch.dtype, not str")
     try:
-        result = adopt(make(*args, **_options(options)))
+        result = adopt(make(*args, **_options(options)) if options else make(*args))
     except WeftError as error:
         raise phrase(error, make.__name__, {"args": args, **options}) from None
     return result if out is None else write_out(result, out)
@@ -145,11 +145,19 @@ def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Any:
 def arange(*args: Any, out: Any = None, **options: Any) -> Any:
     """Return numbers from a start to an end, which is left out."""
     bounds = [options.pop(n) for n in ("start", "end", "step") if n in options]
-    numbers = [x.item() if isinstance(x, core.Tensor) else x for x in (*args, *bounds)]
-    numbers = _cut(options.get("dtype"), *numbers)
+    numbers = [_bound(x) for x in (*args, *bounds)]
+    if options:
+        numbers = _cut(options.get("dtype"), *numbers)
     if len(numbers) == 3 and (numbers[1] - numbers[0]) * numbers[2] < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     return _made(ranges.arange, *numbers, out=out, **options)
+
+
+def _bound(x: Any) -> Any:
+    """Return a bound of a range as a number: of a tensor, or of True and False."""
+    if isinstance(x, core.Tensor):
+        return x.item()
+    return int(x) if x.__class__ is bool else x
 
 
 def _cut(dtype: Any, *numbers: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Weights that are computed from others: weight_norm, spectral_norm."""
+"""Weights that are computed from others: weight_norm, spectral_norm, orthogonal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ...absent import absent
 from ...adoption import adopt
 from ..layers import CLASSES
 from ..module import Module
+from .orthogonality import orthogonal
 from .parametrize import register_parametrization
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):
@@ -131,6 +132,4 @@ def spectral_norm(
     return register_parametrization(module, name, norm)
 
 
-__getattr__ = absent(
-    globals(), {"orthogonal": "use torch.nn.init.orthogonal_, or register_parametrization"}
-)
+__getattr__ = absent(globals(), {})

@@ -37,7 +37,10 @@ class ParametrizationList(_ModuleList):  # type: ignore[misc]  # made by a funct
         super().__init__(modules)
         self.unsafe = unsafe
         with no_grad():
-            found = self._inverted(original)
+            try:
+                found = self._inverted(original)
+            except NotImplementedError:  # the tensor is what the first module is given
+                found = original
         self.is_tensor = isinstance(found, core.Tensor)
         if self.is_tensor:
             _write(original, found, "right_inverse")
