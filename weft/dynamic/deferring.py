@@ -315,6 +315,15 @@ class Deferring(PutOffRun):
         if signature is None:
             signature = self.table.data(self.table.kind(TensorType((), dtype)))
             self._numbers[dtype] = signature
+        return self._bring(value, signature)
+
+    def constant(self, array: Any) -> Tensor:
+        """Return what stands for a tensor that is made here."""
+        made = constant(array)
+        return self._bring(made, self.table.data(self.table.kind(type_of(made))))
+
+    def _bring(self, value: Any, signature: BatchSignature) -> Tensor:
+        """Return what stands for data that nothing else can name: it is nowhere looked up."""
         records, (kind,) = self.records, signature.outs
         try:
             records.data[kind].append(value)
@@ -328,10 +337,6 @@ class Deferring(PutOffRun):
         self.count += 1
         stands: Tensor = made
         return stands
-
-    def constant(self, array: Any) -> Tensor:
-        """Return what stands for a tensor that is made here."""
-        return self.data(constant(array))
 
     def reserve(self, generator: Generator, blocks: int) -> Tensor:
         """Return the state for a draw of this example: from a stream of its own."""

@@ -48,8 +48,15 @@ class ManyCalls:
 
     def results(self) -> Any:
         """Run all examples, and return their results as the function was asked to."""
+        with rare_collection:
+            self._run_all()
+            self.plans.keep(self._new)
+            return reduced(self.function.reduce, self.run, self.found)
+
+    def _run_all(self) -> None:
+        """Find the results of all examples; end those that wait if one fails."""
         try:
-            with interpret_with(self.run), rare_collection:
+            with interpret_with(self.run):
                 if not self._replay_all():
                     for i, example in enumerate(self.examples):
                         self._begin(i, example)
@@ -59,8 +66,6 @@ class ManyCalls:
         except BaseException:
             self._stop()
             raise
-        self.plans.keep(self._new)
-        return reduced(self.function.reduce, self.run, self.found)
 
     def _replay_all(self) -> bool:
         """Go by plans if all examples have one; tell whether they have."""

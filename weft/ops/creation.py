@@ -24,7 +24,7 @@ from ..core.dtype import (
 )
 from ..core.errors import ArgumentError, ArgumentTypeError, user_site
 from ..core.masked import check_unmasked
-from ..core.modes import current_deferral, current_interpreter, current_tracer, modes
+from ..core.modes import current_deferral, current_tracer, interpreter_here, modes
 from ..core.op import F
 from ..core.operands import array_from, array_in, common_dtype, holds_tensors, tensor_from
 from ..core.placing import made_on
@@ -78,12 +78,14 @@ def tensor(
     >>> wf.tensor([1, 2], dtype=wf.float32, requires_grad=True)
     tensor([1., 2.], requires_grad=True)
     """
+    kind = data.__class__
+    if modes.interpreters and (kind is int or kind is float):
+        found: Any = interpreter_here(modes.base)
+        is_plain = dtype is None and device is None and requires_grad is False
+        if is_plain and hasattr(found, "defers"):  # where thousands are made
+            return cast("Tensor", found.number(data))
     if isinstance(data, Dim):
         return _number_when_run(data, dtype)
-    if modes.interpreters and dtype is None and device is None and requires_grad is False:
-        found: Any = current_interpreter() if data.__class__ in (int, float) else None
-        if hasattr(found, "defers"):  # where thousands are made
-            return cast("Tensor", found.number(data))
     return _made("tensor", data, dtype, requires_grad, device)
 
 
