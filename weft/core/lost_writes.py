@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .errors import LostWriteError
@@ -63,16 +63,21 @@ def refusing_lost_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 def _check(tensor: Tensor, name: str, frame: FrameType, of_method: bool) -> None:
     """Raise if what a frame is about to write into a tensor can never be read."""
-    with deferred_imports:
-        from . import temporaries  # noqa: PLC0415  (once for most places: see above)
     suspects = _places.get(id(frame.f_code))
     if suspects is None:
-        suspects = _remembered(frame.f_code, temporaries.suspect_writes(frame.f_code))
+        suspects = _remembered(frame.f_code, _analysis().suspect_writes(frame.f_code))
     write = suspects.get(frame.f_lasti)
     if write is not None and write.name == name:
         target = write.receiver if of_method else write.first
-        if temporaries.is_temporary(target, tensor, frame):
-            raise LostWriteError(temporaries.message(write, target, frame))
+        if _analysis().is_temporary(target, tensor, frame):
+            raise LostWriteError(_analysis().message(write, target, frame))
+
+
+def _analysis() -> ModuleType:
+    """Return the module that reads callers' code: loaded at a program's first write."""
+    with deferred_imports:
+        from . import temporaries  # noqa: PLC0415  (`import weft` reads no code)
+    return temporaries
 
 
 def _remembered(code: CodeType, suspects: dict[int, Write]) -> dict[int, Write]:
