@@ -15,6 +15,9 @@ CASES = {
     "padded": ((2, 3, 28, 28), (8, 3, 3, 3), {"padding": 1}),
     "small images": ((2, 4, 4, 4), (6, 4, 3, 3), {"padding": 1}),
     "images of a window": ((1, 4, 4, 4), (1, 4, 4, 4), {}),
+    "a window an image": ((5, 4, 4, 3), (6, 4, 4, 3), {"stride": 2}),
+    "groups of a window an image": ((5, 4, 4, 3), (6, 2, 4, 3), {"groups": 2}),
+    "a window an image, of one output": ((5, 4, 4, 4), (1, 4, 4, 4), {}),
     "points": ((2, 4, 19, 21), (6, 4, 1, 1), {}),
     "strided points": ((2, 4, 19, 21), (6, 4, 1, 1), {"stride": 2}),
     "points with padding": ((2, 4, 5, 6), (6, 4, 1, 1), {"padding": 1}),
@@ -130,6 +133,15 @@ def test_windows_beside_values_that_are_not_numbers():
     assert np.isfinite(found[0]).all()
     assert np.isnan(found[1]).all()
     assert np.isfinite(found[2]).sum() == 4 * (5 * 6 - 9)
+
+
+def test_images_of_one_window_are_rows_of_a_matrix():
+    x, y, weight = array(8, 4, 3, 3), array(8, 6, 1, 1), array(6, 4, 3, 3)
+    forward = products(compiled(F.conv, x, weight))
+    back = products(compiled(lambda y, w: F.conv_input_grad(y, w, (3, 3)), y, weight))
+    for (product,) in (forward, back):
+        assert product.windows is None
+        assert product.operations == 2 * x.size * 6
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 8, 8), (2, 0, 8, 8)])

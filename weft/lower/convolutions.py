@@ -64,7 +64,7 @@ def _conv(lowered: Lowering, node: Node, x: View, weight: View, out: View) -> No
     kernel, counts = weight.shape[2:], out.shape[2:]
     outputs, depth = weight.shape[0] // groups, size_of(weight.shape[1:])
     filters = reshaped(lowered, weight, (groups, outputs, depth))
-    if _is_pointwise(node, kernel):
+    if _is_pointwise(node, kernel) or _is_one_window(node, x.shape[2:], kernel):
         y = reshaped(lowered, x, (x.shape[0], groups, depth, size_of(counts)))
         _multiply(lowered, node, filters, y, None, out)
         return
@@ -79,9 +79,16 @@ def _conv(lowered: Lowering, node: Node, x: View, weight: View, out: View) -> No
 
 def _is_pointwise(node: Node, kernel: Shape) -> bool:
     """Tell whether each window is one element, and each element a window."""
-    stride, padding = node.attr("stride"), node.attr("padding")
-    unpadded = all(pair == (0, 0) for pair in padding)
-    return unpadded and all(n == 1 for n in (*kernel, *stride))
+    return _is_unpadded(node) and all(n == 1 for n in (*kernel, *node.attr("stride")))
+
+
+def _is_one_window(node: Node, image: Shape, kernel: Shape) -> bool:
+    """Tell whether an image is one window, all of it: then it is a row of a matrix."""
+    return _is_unpadded(node) and image == kernel
+
+
+def _is_unpadded(node: Node) -> bool:
+    return all(pair == (0, 0) for pair in node.attr("padding"))
 
 
 def _axis(
@@ -173,10 +180,13 @@ def _reach(size: int, shares: Sequence[Share]) -> Axis:
 
 def _conv_input_grad(lowered: Lowering, node: Node, y: View, weight: View, out: View) -> None:
     _, stride, padding, dilation, groups = node.attrs
-    outputs, channels, *kernel = weight.shape
+    (outputs, channels), kernel = weight.shape[:2], weight.shape[2:]
+    if _is_one_window(node, out.shape[2:], kernel):
+        _spread(lowered, node, y, weight, out)
+        return
     grouped = reshaped(lowered, weight, (groups, outputs // groups, channels, *kernel))
     transposed = grouped.permuted((0, 2, 1, *range(3, len(grouped.shape))))
-    if _is_pointwise(node, tuple(kernel)):
+    if _is_pointwise(node, kernel):
         shape = (y.shape[0], groups, outputs // groups, size_of(y.shape[2:]))
         shown = (transposed.shape[:3], transposed.strides[:3], transposed.offset)
         filters = View(transposed.buffer, *shown)
@@ -188,6 +198,15 @@ def _conv_input_grad(lowered: Lowering, node: Node, y: View, weight: View, out: 
     padded = padded_images(lowered, y, axes)
     for combination in product(*shares):
         _add_share(lowered, node, transposed, padded, combination, out)
+
+
+def _spread(lowered: Lowering, node: Node, y: View, weight: View, out: View) -> None:
+    """Multiply weights with the only place of each image of y: windows would be padding, mostly."""
+    groups = node.attr("groups")
+    outputs, depth = weight.shape[0] // groups, size_of(weight.shape[1:])
+    filters = reshaped(lowered, weight, (groups, outputs, depth)).permuted((0, 2, 1))
+    columns = reshaped(lowered, y, (y.shape[0], groups, outputs, 1))
+    _multiply(lowered, node, filters, columns, None, out)
 
 
 def _add_share(

@@ -393,6 +393,13 @@ def test_a_transposed_result_is_computed_transposed():
     assert plan_for(kernel_of(x, y, out), avx2()).product.swapped
 
 
+@pytest.mark.parametrize("n", [16, 32, 48])
+def test_tiles_are_no_higher_than_a_cache_has_ways_for_rows_that_meet_there(n):
+    apart, meeting = (plan(120, n, k, target=avx512()) for k in (1000, 1024))
+    assert not meeting.pack_x
+    assert meeting.highest_tile <= 8 < apart.highest_tile
+
+
 def test_every_block_of_rows_is_as_high_as_a_tile():
     for m in range(1, 700):
         made = plan(m, 200, 300)

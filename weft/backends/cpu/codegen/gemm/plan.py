@@ -49,6 +49,7 @@ LINE_BYTES = 64
 STACK_LEAST_PANELS = 32  # that use a stack, so that packing rows that lie well pays
 STACK_LEAST_DEPTH = 256
 STACK_LEAST_CONFLICTING = 8  # panels that use rows which a cache has no room for side by side
+CACHE_WAYS = 8  # rows that a first cache has room for at one place: most have as many ways
 NEAR_BYTES = 512  # lines so near can be read side by side, without packing
 
 
@@ -235,8 +236,8 @@ def sweeps(product: Product) -> bool:
 # -- tiles and blocks ------------------------------------------------------------------------------
 
 
-def _form(vectors: int, m: int, target: Target) -> Form:
-    """Return the tile of so many vectors whose height divides m best.
+def _form(vectors: int, m: int, target: Target, highest: int | None = None) -> Form:
+    """Return the tile of so many vectors, not above the highest, whose height divides m best.
 
     Registers are wanted for the sums, for a line of y and for one element of x; LLVM wants more
     where each element is used once only. Fewer sums than units x latency of the multipliers (about
@@ -244,6 +245,7 @@ def _form(vectors: int, m: int, target: Target) -> Form:
     """
     sums = target.registers * 3 // 4 if vectors > 1 else target.registers // 2
     most = max(1, min(sums, target.registers - vectors - 1) // vectors)
+    most = most if highest is None else min(most, highest)
     busy = -(-8 // vectors)
 
     def cost(rows: int) -> float:
@@ -260,6 +262,9 @@ def outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> G
     pack_x = product.x_more is not None or _packs_x(product, panels, itemsize)
     if pack_x:
         last = _as_high(last, wide)
+    elif _rows_conflict(product, itemsize):
+        wide = _form(wide.vectors, product.m, target, CACHE_WAYS)
+        last = last and _form(last.vectors, product.m, target, CACHE_WAYS)
     depth = _inner_block(product, target, width * itemsize, itemsize)
     step = math.lcm(wide.rows, last.rows if last else 1)
     rows = row_block_of(product, panels, step, depth * itemsize, target)
@@ -353,9 +358,17 @@ def _packs_x(product: Product, panels: int, itemsize: int) -> bool:
         if product.x.down == 1 and apart <= LINE_BYTES:
             return False  # it lies like a stack
         return panels >= (5 if apart <= NEAR_BYTES else 3)
-    conflicting = product.x.down * itemsize % PAGE_BYTES == 0 and product.m > 6
     long = panels >= STACK_LEAST_PANELS and product.k >= STACK_LEAST_DEPTH
-    return long or (panels >= STACK_LEAST_CONFLICTING and conflicting)
+    return long or (panels >= STACK_LEAST_CONFLICTING and _rows_conflict(product, itemsize))
+
+
+def _rows_conflict(product: Product, itemsize: int) -> bool:
+    """Tell whether all rows of x fall into the same sets of the first cache, place by place.
+
+    A tile that is higher than the cache has ways would fetch a line anew for each of its elements.
+    """
+    along = product.x.across == 1
+    return bool(along and product.x.down * itemsize % PAGE_BYTES == 0 and product.m > 6)
 
 
 def _packs_y(product: Product, form: Form, lanes: int, itemsize: int, target: Target) -> bool:
