@@ -142,7 +142,7 @@ class Causal(wf.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.layer = wf.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+        self.layer = wf.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True)
 
     def forward(self, x):
         mask = wf.triu(wf.full((x.shape[1], x.shape[1]), float("-inf")), 1)
@@ -154,18 +154,23 @@ def four_layers(name):
     nn = wf.nn
     return {
         "mlp": lambda: [
-            nn.Sequential(nn.Linear(6, 16), nn.Tanh()),
+            nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Dropout(0.3)),
             nn.Linear(16, 16),
-            nn.Sequential(nn.Tanh(), nn.Linear(16, 16)),
-            nn.Linear(16, 3),
+            nn.Sequential(nn.Tanh(), nn.Dropout(0.1), nn.Linear(16, 16)),
+            nn.Sequential(nn.Dropout(0.2), nn.Linear(16, 3)),
         ],
         "cnn": lambda: [
             nn.Conv2d(1, 4, 3),
             nn.BatchNorm2d(4),
             nn.Sequential(nn.ReLU(), nn.Conv2d(4, 4, 1)),
-            nn.Sequential(nn.Flatten(), nn.Linear(64, 3)),
+            nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(64, 3)),
         ],
-        "lstm": lambda: [Over(5), Over(8), Over(8, last=True), nn.Linear(8, 3)],
+        "lstm": lambda: [
+            nn.Sequential(Over(5), nn.Dropout(0.2)),
+            nn.Sequential(Over(8), nn.Dropout(0.2)),
+            Over(8, last=True),
+            nn.Linear(8, 3),
+        ],
         "gpt": lambda: [nn.Embedding(11, 16), Causal(), Causal(), nn.Linear(16, 11)],
     }[name]()
 

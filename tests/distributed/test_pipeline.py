@@ -51,6 +51,28 @@ def test_one_stage_is_the_model():
     assert float(found) == pytest.approx(float(loss), rel=1e-5)
 
 
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+@pytest.mark.parametrize("run", [lambda f: f, wf.jit], ids=["eager", "jit"])
+def test_parts_draw_the_rows_of_the_whole_batch(schedule, run):
+    stage = wf.nn.Sequential(
+        wf.nn.Linear(3, 5), wf.nn.Dropout(0.5), wf.nn.Linear(5, 2), wf.nn.Dropout(0.2)
+    )
+    x, y = wf.randn(8, 3), wf.randn(8, 2)
+    pipeline = dist.Pipeline(run(stage), LOSS, parts=4, schedule=schedule)
+    for seed in (1, 2):
+        wf.manual_seed(seed)
+        loss = LOSS(stage(x), y)
+        loss.backward()
+        expected, behind = [p.grad.numpy() for p in stage.parameters()], wf.get_rng_state()
+        stage.zero_grad()
+        wf.manual_seed(seed)
+        assert float(pipeline.backward(x, y)) == pytest.approx(float(loss), rel=1e-5)
+        assert wf.get_rng_state() == behind
+        for p, grad in zip(stage.parameters(), expected, strict=True):
+            np.testing.assert_allclose(p.grad.numpy(), grad, rtol=1e-5)
+        stage.zero_grad()
+
+
 def test_what_cannot_be_a_pipeline():
     stage = wf.nn.Linear(2, 2)
     with pytest.raises(ValueError, match=r"schedule must be one of.*Received: 'fast'"):

@@ -157,11 +157,12 @@ class Generator:
         with _state_lock:
             return self._seeded_key(), self._counter
 
-    def move_to(self, counter: int) -> None:
-        """Let the next draw start at a counter of the same key."""
+    def move_to(self, counter: int, key: int | None = None) -> None:
+        """Let the next draw start at a counter, of the same key if no other is given."""
         counter = _checked_index("counter", counter, _GENERATOR_LIMIT + 1)
+        key = None if key is None else _checked_index("key", key, _KEY_LIMIT)
         with _state_lock:
-            self._counter = counter
+            self._key, self._counter = self._key if key is None else key, counter
 
     def fork(self, stream: SupportsIndex) -> "Generator":
         """Return an independent generator for ``stream`` (0 to 2**64 - 1), at counter 0.
