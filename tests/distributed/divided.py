@@ -29,9 +29,10 @@ class Block(wf.nn.Module):
     def __init__(self):
         super().__init__()
         self.table = wf.nn.Embedding(12, 8)
-        self.attention = wf.nn.MultiheadAttention(8, 4, batch_first=True)
+        self.attention = wf.nn.MultiheadAttention(8, 4, dropout=0.1, batch_first=True)
         self.norm = wf.nn.LayerNorm(8)
         self.up, self.down = wf.nn.Linear(8, 16), wf.nn.Linear(16, 8)
+        self.drop, self.drop_in = wf.nn.Dropout(0.1), wf.nn.Dropout(0.2)
         self.head = wf.nn.Linear(8, 12)
 
     def forward(self, tokens):
@@ -40,8 +41,8 @@ class Block(wf.nn.Module):
             x = x + self.attention(x, x, x, need_weights=False)[0]
         else:
             x = x + self.attention(x)
-        x = self.norm(x)
-        return self.head(x + self.down(wf.nn.functional.gelu(self.up(x))))
+        x = self.norm(self.drop(x))
+        return self.head(x + self.down(self.drop_in(wf.nn.functional.gelu(self.up(x)))))
 
 
 class PlainBlock(wf.nn.Module):
@@ -53,14 +54,14 @@ class PlainBlock(wf.nn.Module):
         self.looks = wf.nn.ModuleList([wf.nn.Linear(8, 8) for _ in range(3)])
         self.out, self.norm = wf.nn.Linear(8, 8), wf.nn.LayerNorm(8)
         self.up, self.down = wf.nn.Linear(8, 16), wf.nn.Linear(16, 8)
-        self.head = wf.nn.Linear(8, 12)
+        self.head, self.drop = wf.nn.Linear(8, 12), wf.nn.Dropout(0.2)
 
     def forward(self, tokens):
         x = self.table(tokens)
         split = [look(x).reshape(*x.shape[:2], 4, 2).permute(0, 2, 1, 3) for look in self.looks]
-        y = wf.nn.functional.scaled_dot_product_attention(*split, is_causal=True)
+        y = wf.nn.functional.scaled_dot_product_attention(*split, dropout_p=0.1, is_causal=True)
         x = self.norm(x + self.out(y.permute(0, 2, 1, 3).reshape(*x.shape)))
-        return self.head(x + self.down(wf.nn.functional.gelu(self.up(x))))
+        return self.head(x + self.down(self.drop(wf.nn.functional.gelu(self.up(x)))))
 
 
 class Perceptron(wf.nn.Module):
@@ -68,20 +69,24 @@ class Perceptron(wf.nn.Module):
         super().__init__()
         self.table = wf.nn.Embedding(12, 6)
         self.up, self.down = wf.nn.Linear(6, 16), wf.nn.Linear(16, 8)
-        self.head = wf.nn.Linear(8, 12)
+        self.head, self.drop = wf.nn.Linear(8, 12), wf.nn.Dropout(0.2)
 
     def forward(self, tokens):
-        return self.head(self.down(self.up(self.table(tokens)).tanh()))
+        return self.head(self.down(self.drop(self.up(self.table(tokens)).tanh())))
 
 
 LAYERS = {
-    "mlp": (Perceptron, {"up": "column", "down": "row", "head": "column_to_all"}),
+    "mlp": (
+        Perceptron,
+        {"up": "column", "drop": "dropout", "down": "row", "head": "column_to_all"},
+    ),
     "gpt": (
         Block,
         {
             "table": "table",
             "attention": "heads",
             "up": "column",
+            "drop_in": "dropout",
             "down": "row",
             "head": "column_to_all",
         },

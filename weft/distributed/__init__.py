@@ -48,6 +48,7 @@ from .simulation.predictions import Simulation, simulate
 from .tensor_parallel import (
     ColumnParallelLinear,
     ParallelAttention,
+    ParallelDropout,
     ParallelEmbedding,
     RowParallelLinear,
     tensor_parallel,
@@ -65,6 +66,7 @@ __all__ = [
     "Network",
     "Parallel",
     "ParallelAttention",
+    "ParallelDropout",
     "ParallelEmbedding",
     "Pipeline",
     "ProcessGroup",

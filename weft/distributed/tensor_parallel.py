@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.draw_rows import DrawPart, drawing_part
 from ..core.errors import ArgumentError, ShapeError
 from ..core.op import F
 from ..core.tensor import Tensor, wrap
-from ..nn import Embedding, Linear, Module, MultiheadAttention, Parameter
+from ..nn import Dropout, Embedding, Linear, Module, MultiheadAttention, Parameter
 from ..ops.collective.exchange import exchanged
 from .placement import join_parts, local_part
 from .sharded import ShardParameter
@@ -53,6 +54,11 @@ class _Divided(Module):
     def group(self) -> ProcessGroup:
         """Return the processes that share the layer."""
         return group_numbered(self._number)
+
+    def _part_along(self, axis: int) -> DrawPart:
+        """Return which part of the layer's random numbers is drawn here."""
+        assert self.group.rank is not None
+        return DrawPart(self.group.rank, self.group.size, axis)
 
 
 class ColumnParallelLinear(_Divided):
@@ -121,6 +127,9 @@ class ParallelEmbedding(_Divided):
         return _total(F.where(mine[..., None], rows, 0.0), self.group)
 
 
+_HEADS = 1  # their axis in attention weights
+
+
 class ParallelAttention(_Divided):
     """Attention of which each process computes some heads; queries, keys and values are one input.
 
@@ -135,11 +144,16 @@ class ParallelAttention(_Divided):
         rows = slice(start * self.head_dim, stop * self.head_dim)
         if whole.in_proj_weight is None:
             raise ArgumentError("ParallelAttention: keys and values must have the queries' size")
+        if whole.bias_k is not None or whole.add_zero_attn:
+            raise ArgumentError(
+                "ParallelAttention: keys and values must come from the input alone. Received: "
+                "add_bias_kv or add_zero_attn"
+            )
         self.weight = ShardParameter(wrap(_heads(whole.in_proj_weight, rows)))
         bias = whole.in_proj_bias
         self.bias = None if bias is None else ShardParameter(wrap(_heads(bias, rows)))
         self.out = RowParallelLinear(whole.out_proj, group=self.group)
-        self.batch_first = whole.batch_first
+        self.batch_first, self.dropout = whole.batch_first, whole.dropout
 
     def forward(self, x: Tensor, *, is_causal: bool = False) -> Tensor:
         """Return what x attends to in itself."""
@@ -147,7 +161,9 @@ class ParallelAttention(_Divided):
         stacked = F.linear(_copied(x, self.group), self.weight, self.bias)
         width = self.num_heads * self.head_dim
         split = [self._by_heads(stacked[..., i * width : (i + 1) * width]) for i in range(3)]
-        y = F.scaled_dot_product_attention(*split, is_causal=is_causal)
+        p = self.dropout if self.training else 0.0
+        with drawing_part(self._part_along(_HEADS)):
+            y = F.scaled_dot_product_attention(*split, dropout_p=p, is_causal=is_causal)
         y = F.reshape(F.transpose(y, (0, 2, 1, 3)), (*x.shape[:2], width))
         y = self.out(y)
         found: Tensor = y if self.batch_first else F.transpose(y, (1, 0, 2))
@@ -156,6 +172,23 @@ class ParallelAttention(_Divided):
     def _by_heads(self, x: Tensor) -> Any:
         shape = (*x.shape[:2], self.num_heads, self.head_dim)
         return F.transpose(F.reshape(x, shape), (0, 2, 1, 3))
+
+
+class ParallelDropout(_Divided):
+    """Dropout between a layer by columns and one by rows: each process drops in its own columns.
+
+    whole   the layer, which drops elements of all columns
+    """
+
+    def __init__(self, whole: Dropout, *, group: ProcessGroup | None = None) -> None:
+        super().__init__(group)
+        self.whole = whole
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return this process's columns of what one process would return."""
+        with drawing_part(self._part_along(-1)):
+            y: Tensor = self.whole(x)
+        return y
 
 
 def _heads(stacked: Tensor, rows: slice) -> np.ndarray[Any, Any]:
@@ -171,6 +204,7 @@ KINDS: dict[str, Callable[..., Module]] = {
     "row_of_all": lambda whole, group: RowParallelLinear(whole, divided=False, group=group),
     "table": ParallelEmbedding,
     "heads": ParallelAttention,
+    "dropout": ParallelDropout,
 }
 
 
@@ -181,8 +215,8 @@ def tensor_parallel(
 
     plan   patterns of the names of modules, with "column" (each process computes a part of the
            outputs), "column_to_all" (and gets all), "row" (takes parts of the inputs),
-           "row_of_all" (divides them itself), "table" (rows of an embedding) or "heads" (of
-           attention)
+           "row_of_all" (divides them itself), "table" (rows of an embedding), "heads" (of
+           attention) or "dropout" (between "column" and "row": other layers draw alike on all)
 
     All processes must have the same weights, the same input and the same loss.
 
@@ -212,4 +246,5 @@ def _divide(model: Module, name: str, kind: Callable[..., Module], group: Proces
     parent = model
     for step in path:
         parent = getattr(parent, step)
-    setattr(parent, last, kind(getattr(parent, last), group=group))
+    whole = getattr(parent, last)
+    setattr(parent, last, kind(whole, group=group).train(whole.training))

@@ -18,7 +18,7 @@ from ..core.config import config
 from ..core.device import current_device, is_pinned, scopes
 from ..core.dim import Dim, unknown_size
 from ..core.dispatch import ERRORS, explain, group
-from ..core.draw_rows import current_rows
+from ..core.draw_rows import current_part, current_rows
 from ..core.dtype import is_float
 from ..core.errors import GraphError, Site, user_site
 from ..core.modes import is_grad_enabled, modes
@@ -281,7 +281,8 @@ class Tracer:
 
     def reserve(self, generator: Generator, blocks: Any) -> Symbol:
         """Return the state for a draw, and let the next draw start behind it."""
-        self.observe((id(current_rows()), "rows"), current_rows)  # by which the draw goes
+        for which, read in (("rows", current_rows), ("part", current_part)):
+            self.observe((id(read()), which), read)  # by which the draw goes
         key = (id(generator), "")
         root = self.root
         state = root._tensors.setdefault(id(generator), generator_state(generator))

@@ -1,4 +1,4 @@
-"""Draws of some rows of a batch: the numbers that a draw for the whole batch has in them.
+"""Draws of some rows of a batch, or of a part: the numbers that a draw of the whole has in them.
 
 Rows that begin at a block of the generator's sequence are drawn alone; otherwise the whole is
 drawn, and the rows are taken.
@@ -7,12 +7,13 @@ drawn, and the rows are taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...core.dispatch import group
-from ...core.draw_rows import DrawRows
+from ...core.draw_rows import DrawPart, DrawRows
 from ...core.dtype import uint64
 from ...core.op import F, Op, general, op
 from ...core.rng import STATE_SHAPE, make_state
@@ -24,53 +25,94 @@ from .state import advance_state, check_state, reserve_state
 MOST_LANES = 8  # elements that a block of the sequence makes
 
 
-def draw_rows(
-    record: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], generator: Any, rows: DrawRows
+@dataclass(frozen=True)
+class _Share:
+    """Piece `index` of `count` pieces along an axis, each of a size."""
+
+    index: int
+    count: int
+    axis: int
+    size: Any
+
+
+def draw_share(
+    record: Op,
+    inputs: tuple[Any, ...],
+    attrs: tuple[Any, ...],
+    generator: Any,
+    rows: DrawRows | None,
+    part: DrawPart | None,
 ) -> Any:
-    """Draw rows of a batch; a draw that is not for rows is the same for all."""
+    """Draw rows of a batch, or a part of them; a draw for neither is the same for all."""
     blocks_of: Any = record.blocks_rule
     state = TensorType(STATE_SHAPE, uint64)
     types: list[Any] = [None if x is None else type_of(x) for x in inputs]
     result = record.type_rule(group(record, (state, *types)), attrs)
-    axis = rows.axis_of(result.shape) if isinstance(result, TensorType) else None
+    shares = _shares(result.shape, rows, part) if isinstance(result, TensorType) else []
+    shares = [share for share in shares if _is_wider(record, inputs, attrs, share)]
     here = blocks_of(*inputs, *attrs)
-    if axis is None or not _is_wider(record, inputs, attrs, axis, rows.batch):
+    if not shares:
         return record(reserve_state(generator, here), *inputs, *attrs)
-    many = blocks_of(*_wide(record, types, attrs, axis, rows.batch, MOST_LANES, _wide_type))
-    if axis == 0 and many == MOST_LANES * here:  # rows begin at blocks
-        first = reserve_state(generator, here * rows.count)
-        return record(F.offset_state(first, here * rows.index), *inputs, *attrs)
-    wide = _wide(record, inputs, attrs, axis, rows.batch, rows.count, _repeated)
+    if len(shares) == 1 and shares[0].axis == 0:
+        (own,) = shares
+        many = blocks_of(*_wide(record, types, attrs, replace(own, count=MOST_LANES), _wide_type))
+        if many == MOST_LANES * here:  # rows begin at blocks
+            first = reserve_state(generator, here * own.count)
+            return record(F.offset_state(first, here * own.index), *inputs, *attrs)
+    wide = (*inputs, *attrs)
+    for share in shares:
+        wide = _wide(record, wide[: len(inputs)], wide[len(inputs) :], share, _repeated)
     whole = record(reserve_state(generator, blocks_of(*wide)), *wide)
-    chosen = slice(rows.index * rows.batch, (rows.index + 1) * rows.batch)
-    return whole[(slice(None),) * axis + (chosen,)]
+    return whole[_place(shares)]
 
 
-def _is_wider(
-    record: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], axis: int, batch: Any
-) -> bool:
+def _shares(shape: Any, rows: DrawRows | None, part: DrawPart | None) -> list[_Share]:
+    """Return of which pieces a draw of a shape is one: by the rows, by the part, or by both."""
+    shares = []
+    if rows is not None and (axis := rows.axis_of(shape)) is not None:
+        shares.append(_Share(rows.index, rows.count, axis, rows.batch))
+    if part is not None and -len(shape) <= part.axis < len(shape):
+        axis = part.axis % len(shape)
+        if all(share.axis != axis for share in shares):
+            shares.append(_Share(part.index, part.count, axis, shape[axis]))
+    return shares
+
+
+def _place(shares: Sequence[_Share]) -> tuple[slice, ...]:
+    """Return where the pieces are in the whole."""
+    at = [slice(None)] * (1 + max(share.axis for share in shares))
+    for share in shares:
+        at[share.axis] = slice(share.index * share.size, (share.index + 1) * share.size)
+    return tuple(at)
+
+
+def _is_wider(record: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], share: _Share) -> bool:
     """Tell whether it can be said how the operation draws for more rows."""
     sized = [dict(zip(record.attrs, attrs, strict=True)).get("shape"), *_shapes(inputs)]
-    return any(s is not None and len(s) > axis and s[axis] == batch for s in sized)
+    return any(_has(shape, share) for shape in sized)
+
+
+def _has(shape: Any, share: _Share) -> bool:
+    """Tell whether a shape is that of a piece."""
+    return shape is not None and len(shape) > share.axis and shape[share.axis] == share.size
 
 
 def _wide(
     record: Op,
     inputs: Sequence[Any],
     attrs: tuple[Any, ...],
-    axis: int,
-    batch: Any,
-    times: int,
+    share: _Share,
     widen: Callable[[Any, int, int], Any],
 ) -> tuple[Any, ...]:
-    """Return operands and attributes of the same draw for so many times as many rows."""
+    """Return operands and attributes of the same draw for all pieces together."""
+    axis, times = share.axis, share.count
     ndim = max((len(shape) for shape in _shapes(inputs) if shape is not None), default=0)
     wide: list[Any] = []
     for x, shape in zip(inputs, _shapes(inputs), strict=True):
-        has_rows = shape is not None and len(shape) == ndim and shape[axis] == batch
+        has_rows = shape is not None and len(shape) == ndim and _has(shape, share)
         wide.append(widen(x, axis, times) if has_rows else x)
     for name, attr in zip(record.attrs, attrs, strict=True):
-        has_rows = name == "shape" and len(attr) > axis and attr[axis] == batch
+        has_rows = name == "shape" and _has(attr, share)
         wide.append(_wide_shape(attr, axis, times) if has_rows else attr)
     return tuple(wide)
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...core.batching import BatchedCall
 from ...core.dim import may_equal
 from ...core.dispatch import canonical, run
-from ...core.draw_rows import current_rows
+from ...core.draw_rows import current_part, current_rows
 from ...core.dtype import uint64
 from ...core.errors import ArgumentTypeError, DTypeError, ShapeError
 from ...core.imports import deferred_imports
@@ -32,11 +32,11 @@ def draw(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], generator: Any
     """Reserve a state and apply a random operator to it; a bad argument reserves nothing."""
     assert op.blocks_rule is not None, op
     attrs = canonical(op, (None, *inputs), attrs)
-    rows = current_rows()
-    if rows is not None:
+    rows, part = current_rows(), current_part()
+    if rows is not None or part is not None:
         with deferred_imports:
-            from .rows import draw_rows  # noqa: PLC0415  (for several processes)
-        return draw_rows(op, inputs, attrs, generator, rows)
+            from .rows import draw_share  # noqa: PLC0415  (for several processes)
+        return draw_share(op, inputs, attrs, generator, rows, part)
     state = reserve_state(generator, op.blocks_rule(*inputs, *attrs))
     return op(state, *inputs, *attrs)
 
