@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff import Function as WeftFunction
+from ..autodiff.function import Function as WeftFunction
 from ..core.tensor import Tensor, wrap
 from .variable import Variable, as_tensor, wrapped
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...autodiff import Function as WeftFunction
+from ...autodiff.function import Function as WeftFunction
 from ...core.imports import load
 from ...core.tensor import Tensor, wrap
 from ...nn import Parameter

@@ -6,18 +6,14 @@ gradients are theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.errors import ArgumentTypeError, WeftError
-from ...core.imports import deferred_imports
 from ...core.op import F, composite
 from .._halves import rounded_once
+from ._contraction import Contraction, Steps, plan
 from ._matrices import operand
-
-if TYPE_CHECKING:
-    from ._contraction import Contraction, Steps
 
 
 @composite(public=("wf",))
@@ -58,16 +54,9 @@ def _listed(subscripts: Any, operands: tuple[Any, ...]) -> tuple[Any, ...] | lis
 
 def _program(subscripts: str, tensors: Sequence[Any]) -> Contraction:
     try:
-        return _planner()(subscripts, tuple([t.shape for t in tensors]))
+        return plan(subscripts, tuple([t.shape for t in tensors]))
     except WeftError as error:
         raise type(error)(f"einsum: {error}", **error.facts) from None
-
-
-@cache
-def _planner() -> Callable[..., Contraction]:
-    with deferred_imports:
-        from ._contraction import plan  # noqa: PLC0415  (slow to import, for einsum only)
-    return plan
 
 
 def _run(program: Contraction, tensors: Sequence[Any]) -> Any:

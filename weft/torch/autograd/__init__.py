@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...autodiff import Function as CoreFunction
 from ...autodiff import detect_anomaly as core_detect_anomaly
+from ...autodiff.function import Function as CoreFunction
 from ...autodiff.reverse import gradients
 from ...core import tensor as core
 from ...core.errors import GradientError
