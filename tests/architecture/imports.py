@@ -27,6 +27,7 @@ class Import:
     name: str | None
     line: int
     at_import_time: bool
+    unlocked: bool = False  # a statement in a function, without the lock of deferred imports
 
 
 @dataclass
@@ -43,17 +44,18 @@ class ImportCollector(ast.NodeVisitor):
     slots: list[tuple[str, int]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=lambda: {name: name for name in BY_NAME[:2]})
     function_depth: int = 0
+    under_lock: bool = False
     read: set[int] = field(default_factory=set)  # strings that need no second look
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
-            self._add(alias.name, None, node.lineno)
+            self._add(alias.name, None, node.lineno, statement=True)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         target = self._absolute(node.level, node.module or "")
         by_name = target in {"importlib", "pkgutil", f"{PACKAGE}.core.imports"}
         for alias in node.names:
-            self._add(target, alias.name, node.lineno)
+            self._add(target, alias.name, node.lineno, statement=True)
             if by_name:
                 self.names[alias.asname or alias.name] = alias.name
 
@@ -103,6 +105,14 @@ class ImportCollector(ast.NodeVisitor):
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self._visit_deferred(node)
 
+    def visit_With(self, node: ast.With) -> None:
+        before = self.under_lock
+        self.under_lock |= any(
+            ast.unparse(item.context_expr) == "deferred_imports" for item in node.items
+        )
+        self.generic_visit(node)
+        self.under_lock = before
+
     def _visit_deferred(self, node: ast.AST) -> None:
         self.function_depth += 1
         self.generic_visit(node)
@@ -150,5 +160,7 @@ class ImportCollector(ast.NodeVisitor):
         base = self.package[: max(0, len(self.package) - level + 1)] if level else ()
         return ".".join([*base, name] if name else base)
 
-    def _add(self, target: str, name: str | None, line: int) -> None:
-        self.found.append(Import(target, name, line, at_import_time=self.function_depth == 0))
+    def _add(self, target: str, name: str | None, line: int, *, statement: bool = False) -> None:
+        at_import_time = self.function_depth == 0
+        unlocked = statement and not (at_import_time or self.under_lock)
+        self.found.append(Import(target, name, line, at_import_time, unlocked))

@@ -108,5 +108,9 @@ BY_NAME = (
 )
 
 FORBIDDEN_EVERYWHERE = ("scipy", "torch", "jax", "tensorflow")
+COMPILING = ("passes", "lower", "plan", "backends", "compiler", "eager")  # in threads, too
+REPLACED = {  # what this package has a better one of, and why
+    "functools.cached_property": "core/cached_property.py, which holds no lock that a fork may meet"
+}
 MAY_USE_LLVMLITE = ("backends", "compiler")
 HARD_DEPENDENCIES = ("numpy", "llvmlite")

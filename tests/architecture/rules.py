@@ -12,6 +12,7 @@ from pathlib import Path
 from .imports import Import, ImportCollector
 from .layers import (
     CHAIN,
+    COMPILING,
     DOORS,
     FACES,
     FORBIDDEN_EVERYWHERE,
@@ -21,6 +22,7 @@ from .layers import (
     MAY_USE_LLVMLITE,
     MAY_USE_SIBLINGS,
     PACKAGE,
+    REPLACED,
     SIBLINGS,
     SIBLINGS_STAND_ON,
     WIRING,
@@ -78,6 +80,7 @@ def _module_violations(module: Module) -> Iterator[tuple[int, str]]:
     for imported in imports.found:
         inside = imported.target.split(".")[0] == PACKAGE
         rule = _internal_rule(module, imported) if inside else _external_rule(module, imported)
+        rule = rule or _lock_rule(module, imported)
         if rule is not None:
             yield imported.line, rule
     if module.name not in IMPORTERS:
@@ -111,6 +114,9 @@ def injected(root: Path) -> dict[str, str]:
 def _external_rule(module: Module, imported: Import) -> str | None:
     """Return the rule that an import from outside the package breaks, if any."""
     package = imported.target.split(".")[0]
+    full_name = f"{imported.target}.{imported.name}"
+    if full_name in REPLACED:
+        return f"imports {full_name}; use {REPLACED[full_name]}"
     if package in sys.stdlib_module_names or package == "numpy":
         return None
     if package in FORBIDDEN_EVERYWHERE:
@@ -119,6 +125,13 @@ def _external_rule(module: Module, imported: Import) -> str | None:
         return f"imports llvmlite, which only {', '.join(MAY_USE_LLVMLITE)} may import"
     if imported.at_import_time and package not in HARD_DEPENDENCIES:
         return f"imports {package} when it loads; only numpy and the standard library may be"
+    return None
+
+
+def _lock_rule(module: Module, imported: Import) -> str | None:
+    """Return a message for an import that a fork may meet half done, in another thread."""
+    if module.layer in COMPILING and imported.unlocked:
+        return f"imports {imported.target} in a function: write it under `with deferred_imports:`"
     return None
 
 

@@ -238,10 +238,21 @@ def test_forbidden_package_is_caught_even_inside_a_function(tmp_path: Path, pack
     assert message.startswith(f"weft/train/fit.py:2: imports {package}, which nothing")
 
 
+def test_what_the_package_replaces_is_caught(tmp_path: Path) -> None:
+    (message,) = check(tmp_path, graph__run="from functools import cache, cached_property\n")
+    assert message.startswith("weft/graph/run.py:1: imports functools.cached_property; use core/")
+
+
+def test_imports_of_threads_that_compile_hold_the_lock(tmp_path: Path) -> None:
+    source = "def f():\n    with deferred_imports:\n        import json\n    import csv\n"
+    (message,) = check(tmp_path, backends__code=source, train__fit=source)
+    assert message.startswith("weft/backends/code.py:4: imports csv in a function: write it under")
+
+
 def test_llvmlite_is_for_the_compiler_only(tmp_path: Path) -> None:
-    source = "def f():\n    from llvmlite import binding\n"
+    source = "def f():\n    with deferred_imports:\n        from llvmlite import binding\n"
     (message,) = check(tmp_path, capture__call=source, backends__emit=source, compiler=source)
-    assert message.startswith("weft/capture/call.py:2: imports llvmlite, which only backends")
+    assert message.startswith("weft/capture/call.py:3: imports llvmlite, which only backends")
 
 
 def test_optional_package_is_imported_only_where_it_is_used(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
+from ..core.cached_property import cached_property
 from ..core.dim import is_known
 from ..core.errors import GraphError, UnknownSizeError
 from ..core.shape import TensorType

@@ -28,9 +28,9 @@ Rules are written with Python operators and the namespace `F`, so that one rule 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .cached_property import cached_property
 from .dtype import bool_
 from .facts import Facts, Rule, RuleT
 from .imports import deferred_imports

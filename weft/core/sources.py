@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from .imports import deferred_imports
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _LOADED = time.time()
 
@@ -17,7 +19,8 @@ def sources_digest(parts: Sequence[str]) -> bytes | None:
 
     None if that cannot be told: they are not files, or have changed since they were loaded.
     """
-    import hashlib  # noqa: PLC0415  (loads OpenSSL: programs that compile nothing do not wait)
+    with deferred_imports:
+        import hashlib  # noqa: PLC0415  (loads OpenSSL: programs that compile nothing do not wait)
 
     digest = hashlib.sha256()
     count = 0

@@ -6,10 +6,11 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import count
 from typing import Any
 
+from ..core.cached_property import cached_property
 from ..core.device import check_device
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.placing import moved_tensors

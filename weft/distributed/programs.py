@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import zip_longest
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from ..core.cached_property import cached_property
 from ..core.effects import current_log
 from ..graph.outline import OutlineLine, outline, real_numbers, sizes_of
 from ..graph.run import Program

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..core.anomaly import detecting_anomaly, has_nan, searching
+from ..core.cached_property import cached_property
 from ..core.device_array import to_host
 from ..core.dim import Dim, SizeVar, evaluate
 from ..core.dispatch import ERRORS, canonical, explain

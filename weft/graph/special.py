@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.facts import Facts
+from ..core.imports import deferred_imports
 from ..core.shape import TensorType
 
 
@@ -77,7 +78,8 @@ class Literal:
     def digest(self) -> str:
         """Return a hash of dtype, shape and content."""
         if self._digest is None:
-            import hashlib  # noqa: PLC0415  (for files and caches of programs)
+            with deferred_imports:
+                import hashlib  # noqa: PLC0415  (for files and caches of programs)
 
             head = f"{self.array.dtype.str}{self.array.shape}".encode()
             content = np.ascontiguousarray(self.array).tobytes()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..core import tree
+from ..core.cached_property import cached_property
 from ..core.dispatch import apply
 from ..core.dtype import Array
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError

@@ -7,9 +7,10 @@ modules, for which no module may ask while it is imported itself (core/locks.py)
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
+from ..core.cached_property import cached_property
 from ..core.facade import public_function
 from ..core.op import Op, find, find_public
 

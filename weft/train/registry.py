@@ -10,9 +10,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from ..core.cached_property import cached_property
 from ..core.errors import ArgumentError
 from .options import HIDDEN, Option, options_of
 

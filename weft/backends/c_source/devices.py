@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ...core.cached_property import cached_property
 from ...core.dtype import DType
 from ...core.shape import Shape, size_of
 from ...lower.program import KernelProgram, Sources

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
+from ...core.cached_property import cached_property
 from ...core.device_array import DeviceArray
 from ...core.dtype import DType
 from ...core.errors import IndexOutOfRange
@@ -57,7 +57,7 @@ class DeviceExecution(Execution):
     """A program on a device, for feeds of certain shapes."""
 
     @cached_property
-    def checks_feeds(self) -> bool:  # type: ignore[override]  # found once
+    def checks_feeds(self) -> bool:
         """Whether `run_unchecked` may be called: not if the host takes part."""
         return not self.on_host
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
+
+from ...core.cached_property import cached_property
 
 INTEGERS = {
     "int32": (-(2**31), 2**31 - 1),

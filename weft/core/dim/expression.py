@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, NoReturn
 
 from ..errors import ArgumentTypeError, AxisError, ShapeError, UnknownSizeError
+from ..imports import deferred_imports
 from .intervals import CALLS, Bounds, times
 
 Monomial = tuple["Atom", ...]
@@ -384,7 +385,8 @@ def bounds(size: Any) -> Bounds:
 
 def parse(text: str) -> Any:
     """Return the size that a text written by repr stands for; raise ValueError if it is none."""
-    from .text import parse_size  # noqa: PLC0415  (seldom needed, and it needs this module)
+    with deferred_imports:
+        from .text import parse_size  # noqa: PLC0415  (seldom needed, and it needs this module)
 
     return parse_size(text)
 

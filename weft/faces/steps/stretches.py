@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
+from ...core.cached_property import cached_property
 from .names import NONE, Names, uses_of, written_in
 from .scopes import Scope
 

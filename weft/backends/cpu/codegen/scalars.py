@@ -11,6 +11,7 @@ import numpy as np
 from ....core.dim import Dim
 from ....core.dtype import float32
 from ....core.errors import UnknownSizeError
+from ....core.imports import deferred_imports
 from ....core.scalar.builder import Expr
 from .halves import half_bits, is_half, narrowed, widened
 from .text import FunctionText
@@ -114,7 +115,8 @@ def _has_exact_inverse(expr: Expr) -> bool:
 
 def mathematics(kind: str) -> Writer:
     """Return the writer of a function by polynomials."""
-    from .mathematics import FUNCTIONS  # noqa: PLC0415  (cached kernels do without it)
+    with deferred_imports:
+        from .mathematics import FUNCTIONS  # noqa: PLC0415  (cached kernels do without it)
 
     found: Writer = FUNCTIONS[kind]
     return found

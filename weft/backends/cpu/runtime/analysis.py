@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
+from ....core.cached_property import cached_property
 from ....graph.graph import Graph
 from ....lower.memory import MemoryPlan
 from ....lower.program import KernelProgram, Sources
