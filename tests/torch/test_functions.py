@@ -204,6 +204,39 @@ def test_operands_by_the_names_of_pytorch(function, operands):
     assert function(**operands).tolist() == function(*operands.values()).tolist()
 
 
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        (torch.hann_window(4), np.hanning(5)[:-1]),
+        (torch.hann_window(5, periodic=False), np.hanning(5)),
+        (torch.hamming_window(4), np.hamming(5)[:-1]),
+        (torch.hamming_window(5, False, 0.5, 0.5), np.hanning(5)),
+        (torch.blackman_window(4), np.blackman(5)[:-1]),
+        (torch.bartlett_window(4, dtype=torch.float64), np.bartlett(5)[:-1]),
+        (torch.kaiser_window(4), np.kaiser(5, 12)[:-1]),
+        (torch.kaiser_window(5, False, beta=3.0), np.kaiser(5, 3)),
+        (torch.hann_window(0), []),
+        (torch.hann_window(1), [1]),
+    ],
+)
+def test_windows_by_their_old_names(window, expected):
+    np.testing.assert_allclose(window.numpy(), expected, atol=1e-6)
+
+
+def test_windows_refuse_what_they_do_not_take():
+    with pytest.raises(TypeError, match="hann_window"):
+        torch.hann_window(4, True, 0.5)
+    with pytest.raises(TypeError, match="kaiser_window"):
+        torch.kaiser_window(4, True, 3.0, 4.0)
+
+
+def test_from_dlpack_shares_memory():
+    array = np.arange(3.0)
+    tensor = torch.from_dlpack(array)
+    array[0] = 5
+    assert tensor.tolist() == [5, 1, 2]
+
+
 def test_modules_of_distributions():
     with serving({"torch": "weft.torch"}):
         for name, held in (

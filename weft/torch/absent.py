@@ -54,10 +54,6 @@ TORCH = {
     **_because(
         "rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell", "use torch.nn.RNN or torch.nn.RNNCell"
     ),
-    **{
-        f"{kind}_window": f"use torch.signal.windows.{kind}(M, sym=False)"
-        for kind in ("bartlett", "blackman", "hamming", "hann", "kaiser")
-    },
     **_because("mtia accelerator Stream Event", "the CPU is the only device"),
     "symeig": "use torch.linalg.eigh",
     "lstsq": "use torch.linalg.lstsq",
@@ -67,7 +63,6 @@ TORCH = {
     "frobenius_norm": "use torch.linalg.norm",
     "orgqr": "use torch.linalg.householder_product",
     "range": "use torch.arange, which leaves the end out",
-    "from_dlpack": "use torch.from_numpy(numpy.from_dlpack(x))",
     "fx": "graphs are wf.Graph, see docs/graphs.md",
     "export": "use wf.export, see docs/export.md",
     "onnx": "use wf.export, see docs/export.md",

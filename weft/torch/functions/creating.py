@@ -11,6 +11,7 @@ from ...core import tensor as core
 from ...core.errors import WeftError
 from ...core.operands import common_dtype
 from ...ops import creation, ranges
+from ...ops.signal import windows
 from ..adoption import adopt
 from ..calls import write_out
 from ..deferred import weft_function
@@ -240,6 +241,41 @@ def set_default_dtype(d: Any) -> None:
     dt.set_default_dtype(getattr(d, "dtype", d))
 
 
+def _window(make: Any) -> Any:
+    """Return a window function as it was before torch.signal: a period, unless told otherwise."""
+
+    def window(window_length: int, periodic: bool = True, **options: Any) -> Any:
+        return _made(make, window_length, sym=not periodic, **options)
+
+    window.__name__ = window.__qualname__ = f"{make.__name__}_window"
+    window.__doc__ = make.__doc__
+    return window
+
+
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    **options: Any,
+) -> Any:
+    """Return alpha - beta cos(t)."""
+    weights = [alpha, beta]
+    return _made(windows.general_cosine, window_length, a=weights, sym=not periodic, **options)
+
+
+def kaiser_window(
+    window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any
+) -> Any:
+    """Return i0(beta sqrt(1 - t**2)) / i0(beta), t from -1 to 1."""
+    return _made(windows.kaiser, window_length, beta=beta, sym=not periodic, **options)
+
+
+def from_dlpack(ext_tensor: Any) -> Any:
+    """Return a tensor around the memory of another library's tensor."""
+    return _made(creation.from_dlpack, ext_tensor)
+
+
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, **_: Any) -> Any:
     """Return a tensor of the bytes of an object."""
     return tensor(np.frombuffer(buffer, dt.as_dtype(dtype), count, offset))
@@ -298,6 +334,12 @@ FUNCTIONS: dict[str, Any] = {
     "eye": eye,
     "tril_indices": tril_indices,
     "triu_indices": triu_indices,
+    "from_dlpack": from_dlpack,
+    "bartlett_window": _window(windows.bartlett),
+    "blackman_window": _window(windows.blackman),
+    "hamming_window": hamming_window,
+    "hann_window": _window(windows.hann),
+    "kaiser_window": kaiser_window,
     "get_default_dtype": get_default_dtype,
     "set_default_dtype": set_default_dtype,
 }
