@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import numpy as np
@@ -94,6 +95,21 @@ def test_the_memory_of_a_run_is_not_held(place, placed):
     memory.release()
     nobodys = [object(), object()]  # but this list's
     assert list(map(sys.getrefcount, handles)) == list(map(sys.getrefcount, nobodys))
+
+
+def test_constants_are_its_own_as_long_as_it_runs(place, placed):
+    """Eager operations keep nothing else of their programs: tables were written over."""
+    table = np.arange(200.0, dtype=np.float32)
+    x, zeros = placed(table, np.zeros(200))
+    compiled = wf.compile(lambda x: x + wf.tensor(table), x)
+    compiled(x)
+    straight = compiled.executable.straight
+    del compiled
+    gc.collect()
+    others = placed(*[np.full(200, -1.0)] * 3)
+    (found,) = straight([zeros._value])
+    assert memory_of(place).copy_out(found).tolist() == table.tolist()
+    assert len(others) == 3
 
 
 def test_a_full_device_changes_nothing(monkeypatch, place, placed):

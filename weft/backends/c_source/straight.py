@@ -36,6 +36,7 @@ class StraightRun:
         self, code: DeviceCode, pool: DevicePool, constants: Mapping[int, DeviceBlock]
     ) -> None:
         self._pool, self._counts = pool, pool.counts
+        self._constants = constants  # whose memory would else be other values' before the last run
         self._lock, self._launch = code.lock, code.driver.launch
         program = code.program
         made = list(dict.fromkeys(view.buffer for view in program.fetches))
