@@ -51,7 +51,6 @@ class SharedRow(NamedTuple):
 class ExamplePlan:
     """The rows of one example: values are numbered from 0 on.
 
-    sources   the row that makes each value which is read
     firsts    the number of the first result of each row
     count     how many values are numbered
     data      for each type what it brings: arrays, or Draws and the like for single values
@@ -64,7 +63,6 @@ class ExamplePlan:
     signatures: Ints
     levels: Ints
     refs: Ints
-    sources: Ints
     firsts: Ints
     used: frozenset[int]
     depth: int
@@ -86,7 +84,6 @@ class ExamplePlan:
             self.levels = np.asarray(chunk.levels, np.int64)
             self.refs = np.asarray(chunk.refs, np.int64) - chunk.first
             self.firsts = np.asarray(chunk.firsts, np.int64) - chunk.first
-            self.sources = np.searchsorted(self.firsts, self.refs, "right") - 1
             self._note()
 
     def _note(self) -> None:
@@ -94,16 +91,10 @@ class ExamplePlan:
         self.used = frozenset(self.signatures.tolist())
         self.depth = int(self.levels.max(initial=0))
 
-    def take(
-        self, operations: PutOffOperations, made: Ints, rows: slice, refs: slice, first: int
-    ) -> None:
-        """Have rows of operations in the place of those that they came of.
-
-        made   the row of all operations that makes each value which is read
-        """
+    def take(self, operations: PutOffOperations, rows: slice, refs: slice, first: int) -> None:
+        """Have rows of operations in the place of those that they came of."""
         self.signatures, self.levels = operations.signature[rows], operations.level[rows]
         self.refs = operations.refs[refs] - first
-        self.sources = made[refs] - rows.start
         self.firsts = operations.firsts[rows] - first
         self._note()
 

@@ -25,7 +25,6 @@ class Chunk(NamedTuple):
     numbers              how many values are numbered
     is_new               whether no plan has said so
     plan                 the plan that is made of it, if any
-    sources              the row that makes each value which is read, where plans have said so
     """
 
     first: int
@@ -37,7 +36,6 @@ class Chunk(NamedTuple):
     numbers: int
     is_new: bool = True
     plan: Any = None
-    sources: Ints | None = None
 
 
 class Records:
@@ -84,7 +82,6 @@ class Records:
             _joined([c.firsts for c in self.chunks]),
             self.first,
             last.first + last.numbers - self.first,
-            last.sources if len(self.chunks) == 1 else None,
         )
 
     @property
@@ -100,10 +97,9 @@ class Records:
         ends = np.concatenate(([0], np.cumsum(operations.arity)))
         refs = ends[bounds].tolist()
         rows = bounds.tolist()
-        made = operations.makers()[operations.refs - operations.first]
         for i, chunk in enumerate(chunks):
             part = slice(*rows[2 * i : 2 * i + 2]), slice(*refs[2 * i : 2 * i + 2])
-            chunk.plan.take(operations, made, *part, chunk.first)
+            chunk.plan.take(operations, *part, chunk.first)
 
     def deepest_first(self, operations: PutOffOperations) -> PutOffOperations:
         """Return the operations of all chunks, those of the deepest examples first.

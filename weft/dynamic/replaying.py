@@ -51,7 +51,6 @@ def replay(run: Deferring, examples: Sequence[SeenExample]) -> list[Any]:
 
 
 def _chunk(plans: Sequence[ExamplePlan], firsts: Ints, data: dict[int, Any], count: int) -> Chunk:
-    rows = np.array([len(plan.signatures) for plan in plans])
     return Chunk(
         int(firsts[0]),
         np.concatenate([plan.signatures for plan in plans]),
@@ -61,7 +60,6 @@ def _chunk(plans: Sequence[ExamplePlan], firsts: Ints, data: dict[int, Any], cou
         data,
         count,
         is_new=False,
-        sources=_shifted([plan.sources for plan in plans], np.cumsum(rows) - rows),
     )
 
 
