@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,20 +90,8 @@ class Records:
         """Whether there are rows that no plan has said."""
         return bool(self.signatures) or any(chunk.is_new for chunk in self.chunks)
 
-    def tell_plans(self, operations: PutOffOperations) -> None:
-        """Let plans have the operations that became of their rows."""
-        chunks = [chunk for chunk in self.chunks if chunk.plan is not None]
-        edges = [number for c in chunks for number in (c.first, c.first + c.numbers)]
-        bounds = np.searchsorted(operations.firsts, edges)
-        ends = np.concatenate(([0], np.cumsum(operations.arity)))
-        refs = ends[bounds].tolist()
-        rows = bounds.tolist()
-        for i, chunk in enumerate(chunks):
-            part = slice(*rows[2 * i : 2 * i + 2]), slice(*refs[2 * i : 2 * i + 2])
-            chunk.plan.take(operations, *part, chunk.first)
-
-    def deepest_first(self, operations: PutOffOperations) -> PutOffOperations:
-        """Return the operations of all chunks, those of the deepest examples first.
+    def arranged(self, operations: PutOffOperations) -> PutOffOperations:
+        """Let plans have what became of their rows; return those of the deepest examples first.
 
         So are examples put together that were seen (replaying.py): sums over members are the same,
         to the last bit, whether their code ran or a plan did.
@@ -111,6 +100,25 @@ class Records:
         owner = np.searchsorted(firsts, operations.firsts, "right") - 1
         depth = np.zeros(len(firsts), np.int64)
         np.maximum.at(depth, owner, operations.level)
+        self._tell_plans(operations, firsts[owner], depth.tolist())
+        return self._deepest_first(operations, owner, depth)
+
+    def _tell_plans(self, operations: PutOffOperations, shift: Ints, depths: list[int]) -> None:
+        """Let plans have the operations that became of their rows, shifted to where they begin."""
+        edges = [number for c in self.chunks for number in (c.first, c.first + c.numbers)]
+        bounds = np.searchsorted(operations.firsts, edges)
+        ends = np.concatenate(([0], np.cumsum(operations.arity)))[bounds].tolist()
+        columns = np.stack((operations.signature, operations.level, operations.firsts - shift))
+        refs, rows = operations.refs - np.repeat(shift, operations.arity), bounds.tolist()
+        for i, (chunk, depth) in enumerate(zip(self.chunks, depths, strict=True)):
+            if chunk.plan is not None:
+                begin, end = 2 * i, 2 * i + 1
+                own = columns[:, rows[begin] : rows[end]], refs[ends[begin] : ends[end]]
+                chunk.plan.take(*[column.copy() for column in own], depth)
+
+    def _deepest_first(
+        self, operations: PutOffOperations, owner: Ints, depth: Ints
+    ) -> PutOffOperations:
         order = np.argsort(-depth, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
@@ -125,6 +133,8 @@ class Records:
 
 
 def _joined(columns: list[Any]) -> Ints:
+    if all(column.__class__ is list for column in columns):
+        return np.fromiter(chain.from_iterable(columns), np.int64, sum(map(len, columns)))
     arrays = [np.asarray(column, np.int64) for column in columns]
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
