@@ -351,6 +351,9 @@ OTHERS = {
     "backends/cpu/runtime/native/buffers.py": Row(
         "backends/cpu/runtime/test_buffers.py", "what is given, checked by code"
     ),
+    "backends/cpu/runtime/native/{batch_order,shorthand}.py": Row(
+        "backends/cpu/runtime/test_batch_order.py", "its loops, which are spelled out by the other"
+    ),
     "backends/cpu/runtime/native/call.py": Row(
         "backends/cpu/runtime/test_calls.py", "runs a program by one call"
     ),

@@ -41,6 +41,28 @@ def test_zero_examples():
         wf.batched(wf.tensor, reduce="mean")([])
 
 
+def test_zeros_and_ones_that_examples_make_are_their_own():
+    def written(x):
+        first, second, third = wf.zeros(2), wf.zeros(2), wf.ones(2)
+        first += x
+        return wf.stack([first, second, third, wf.zeros((2,)), wf.zeros(2, dtype=wf.int64) * 1.0])
+
+    function = wf.batched(written)
+    for _ in range(2):  # by its code, and by its plan
+        for x, found in zip((3.0, 5.0), function([3.0, 5.0]), strict=True):
+            assert found.tolist() == [[x, x], [0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
+    assert function.plan().stats()["planned"] == 2
+
+
+@pytest.mark.parametrize(("size", "words"), [(2.0, "must be an int"), (-2, "negative")])
+def test_sizes_of_zeros_are_checked_each_time(size, words):
+    def make(sizes):
+        return wf.zeros(2) + wf.zeros(sizes)
+
+    with pytest.raises((TypeError, ValueError), match=words):
+        wf.batched(make)([2, size])
+
+
 def fails(x):
     return wf.ones(3) + wf.ones(2) if x == 17 else wf.tensor(float(x))
 

@@ -106,6 +106,8 @@ def as_int(value: Any, what: str) -> int:
 
 def as_shape(shape: Any, what: str = "shape") -> Shape:
     """Return a shape argument (an int or a sequence of ints) as a tuple of sizes >= 0."""
+    if shape.__class__ is int and shape >= 0:
+        return (shape,)
     if shape.__class__ is tuple and all(d.__class__ is int and d >= 0 for d in shape):
         return shape
     if isinstance(shape, (int, np.integer, Dim)):

@@ -8,7 +8,7 @@ such alone, which runs once for all). When a value is needed, all rows run, batc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core.device import device
@@ -39,6 +39,7 @@ class Deferring(PutOffRun):
         self.device: device | None = None
         self.streams = ExampleDraws()
         self._numbers: dict[Any, BatchSignature] = {}  # of numbers that are made tensors, by dtype
+        self._filled: dict[Any, tuple[Tensor, BatchSignature]] = {}  # of one number throughout
         self._forms: dict[Any, BatchSignature] = {}  # calls of cells that were met in this run
         self._ungraded: dict[Any, BatchSignature] = {}  # and those without gradients
         self._written: dict[Any, Any] = {}  # cells, with what puts off calls like the last one
@@ -119,9 +120,15 @@ class Deferring(PutOffRun):
         It is what `Cell.__call__` does in general, for arguments that are put-off values, and
         tuples of such: of these there are thousands.
         """
-        found = self._as_written(cell, args)
-        if found is not None:
-            return found
+        written = self._written.get(cell)
+        if written is not None and not modes.grad_overrides:
+            signature, waits, put_off = written
+            if waits is (self.has_read and signature.waits is True):
+                found = put_off(self, args)
+                if found is not None:
+                    return found
+            else:
+                del self._written[cell]
         operands = self._known_operands(cell, args)
         if operands is None:
             return None
@@ -157,17 +164,6 @@ class Deferring(PutOffRun):
                 if depth >= level and index >= (fresh if depth < LATE else late):
                     level = depth + 1
         return key, refs, level
-
-    def _as_written(self, cell: Any, args: tuple[Any, ...]) -> Any:
-        """Put off a call like one before by what was written for it; None if it is another."""
-        written = self._written.get(cell)
-        if written is None or modes.grad_overrides:
-            return None
-        signature, waits, put_off = written
-        if waits is not (self.has_read and signature.waits is True):
-            del self._written[cell]
-            return None
-        return put_off(self, args)
 
     def row_of(self, x: Any) -> DeferredTensor | None:
         """Return what stands for a tensor that is data of this example already."""
@@ -320,7 +316,19 @@ class Deferring(PutOffRun):
     def constant(self, array: Any) -> Tensor:
         """Return what stands for a tensor that is made here."""
         made = constant(array)
-        return self._bring(made, self.table.data(self.table.kind(type_of(made))))
+        return self._bring(made, self._signature_of(made))
+
+    def filled(self, fill: Callable[..., Any], sizes: tuple[int, ...], dtype: Any) -> Tensor:
+        """Return what stands for zeros or ones: many have one array, of which rows are copies."""
+        key = fill, sizes, dtype
+        found = self._filled.get(key)
+        if found is None:
+            made = constant(fill(sizes, dtype))
+            found = self._filled[key] = made, self._signature_of(made)
+        return self._bring(*found)
+
+    def _signature_of(self, made: Tensor) -> BatchSignature:
+        return self.table.data(self.table.kind(type_of(made)))
 
     def _bring(self, value: Any, signature: BatchSignature) -> Tensor:
         """Return what stands for data that nothing else can name: it is nowhere looked up."""

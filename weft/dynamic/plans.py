@@ -17,7 +17,7 @@ from ..core.dtype import DType, default_float
 from ..core.modes import is_grad_enabled
 from ..core.rng import Generator
 from ..core.tree import Structure, flatten
-from .agenda import Ints, PutOffOperations
+from .agenda import Ints
 from .deferred import DeferredTensor
 from .example_state import ExampleState
 from .outside import FunctionSurroundings, instance_of
@@ -51,22 +51,17 @@ class SharedRow(NamedTuple):
 class ExamplePlan:
     """The rows of one example: values are numbered from 0 on.
 
-    sources   the row that makes each value which is read
-    firsts    the number of the first result of each row
+    columns   lines of numbers of signatures, of levels and of first results: one of each for a row
+    refs      the values that rows read, one after another
     count     how many values are numbered
     data      for each type what it brings: arrays, or Draws and the like for single values
     is_open   whether there are any of the latter
-    used      the signatures of its rows
     depth     how many levels it has
     leaves    of the result: (number, type) of a value, or what it is
     """
 
-    signatures: Ints
-    levels: Ints
+    columns: Ints
     refs: Ints
-    sources: Ints
-    firsts: Ints
-    used: frozenset[int]
     depth: int
 
     def __init__(self, chunk: Chunk, count: int, leaves: Any, nest: Structure) -> None:
@@ -78,34 +73,23 @@ class ExamplePlan:
         self.nest = nest
         self.is_single = nest.kind is None
 
+    def __len__(self) -> int:
+        """Return how many rows it has."""
+        return len(self.columns[0])
+
     def settle(self) -> None:
         """Have columns of its own, if it was told none."""
         chunk = self._chunk
         if chunk is not None:
-            self.signatures = np.asarray(chunk.signatures, np.int64)
-            self.levels = np.asarray(chunk.levels, np.int64)
-            self.refs = np.asarray(chunk.refs, np.int64) - chunk.first
-            self.firsts = np.asarray(chunk.firsts, np.int64) - chunk.first
-            self.sources = np.searchsorted(self.firsts, self.refs, "right") - 1
-            self._note()
+            columns = np.array([chunk.signatures, chunk.levels, chunk.firsts], np.int64)
+            columns[2] -= chunk.first
+            refs = np.asarray(chunk.refs, np.int64) - chunk.first
+            self.take(columns, refs, int(columns[1].max(initial=0)))
 
-    def _note(self) -> None:
+    def take(self, columns: Ints, refs: Ints, depth: int) -> None:
+        """Have these rows in the place of those that they came of."""
+        self.columns, self.refs, self.depth = columns, refs, depth
         self._chunk = None
-        self.used = frozenset(self.signatures.tolist())
-        self.depth = int(self.levels.max(initial=0))
-
-    def take(
-        self, operations: PutOffOperations, made: Ints, rows: slice, refs: slice, first: int
-    ) -> None:
-        """Have rows of operations in the place of those that they came of.
-
-        made   the row of all operations that makes each value which is read
-        """
-        self.signatures, self.levels = operations.signature[rows], operations.level[rows]
-        self.refs = operations.refs[refs] - first
-        self.sources = made[refs] - rows.start
-        self.firsts = operations.firsts[rows] - first
-        self._note()
 
     def result(self, run: Any, first: int) -> Any:
         """Return the result of an example whose values are numbered from `first` on."""
@@ -223,7 +207,7 @@ class Plans:
         if known.plan is not None:
             known.plan.settle()
             self._by_key[walk.key, context] = known.plan, walk.others
-            self._rows += len(known.plan.signatures)
+            self._rows += len(known.plan)
 
     def _size(self) -> int:
         return sum(map(len, self._by_id.values()))
@@ -233,7 +217,7 @@ class Plans:
         for table in (self._by_key, *self._by_id.values()):
             for key in list(table)[: len(table) // 2 + 1]:
                 del table[key]
-        self._rows = sum(len(plan.signatures) for plan, _ in self._by_key.values())
+        self._rows = sum(len(plan) for plan, _ in self._by_key.values())
 
 
 def _is_of(known: Known | None, example: Any) -> bool:
@@ -264,8 +248,8 @@ def plan_of(chunk: Chunk, count: int, result: Any, state: Any, run: Any) -> Exam
 
 def _kept(payload: list[Any], state: Any, dtype: DType) -> list[Any]:
     """Return data as a plan keeps it: neighbouring constants as one array."""
-    if not {*map(type, payload)} - {*NUMBERS}:
-        return [np.array(payload, dtype)]
+    if not (state.draws or state.brought or state.slots):  # as in most examples
+        return [np.array([x if x.__class__ in NUMBERS else x._value for x in payload], dtype)]
     found: list[Any] = []
     constants: list[Any] = []
     for x in payload:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,6 @@ class Chunk(NamedTuple):
     numbers              how many values are numbered
     is_new               whether no plan has said so
     plan                 the plan that is made of it, if any
-    sources              the row that makes each value which is read, where plans have said so
     """
 
     first: int
@@ -37,7 +37,6 @@ class Chunk(NamedTuple):
     numbers: int
     is_new: bool = True
     plan: Any = None
-    sources: Ints | None = None
 
 
 class Records:
@@ -84,7 +83,6 @@ class Records:
             _joined([c.firsts for c in self.chunks]),
             self.first,
             last.first + last.numbers - self.first,
-            last.sources if len(self.chunks) == 1 else None,
         )
 
     @property
@@ -92,21 +90,8 @@ class Records:
         """Whether there are rows that no plan has said."""
         return bool(self.signatures) or any(chunk.is_new for chunk in self.chunks)
 
-    def tell_plans(self, operations: PutOffOperations) -> None:
-        """Let plans have the operations that became of their rows."""
-        chunks = [chunk for chunk in self.chunks if chunk.plan is not None]
-        edges = [number for c in chunks for number in (c.first, c.first + c.numbers)]
-        bounds = np.searchsorted(operations.firsts, edges)
-        ends = np.concatenate(([0], np.cumsum(operations.arity)))
-        refs = ends[bounds].tolist()
-        rows = bounds.tolist()
-        made = operations.makers()[operations.refs - operations.first]
-        for i, chunk in enumerate(chunks):
-            part = slice(*rows[2 * i : 2 * i + 2]), slice(*refs[2 * i : 2 * i + 2])
-            chunk.plan.take(operations, made, *part, chunk.first)
-
-    def deepest_first(self, operations: PutOffOperations) -> PutOffOperations:
-        """Return the operations of all chunks, those of the deepest examples first.
+    def arranged(self, operations: PutOffOperations) -> PutOffOperations:
+        """Let plans have what became of their rows; return those of the deepest examples first.
 
         So are examples put together that were seen (replaying.py): sums over members are the same,
         to the last bit, whether their code ran or a plan did.
@@ -115,6 +100,25 @@ class Records:
         owner = np.searchsorted(firsts, operations.firsts, "right") - 1
         depth = np.zeros(len(firsts), np.int64)
         np.maximum.at(depth, owner, operations.level)
+        self._tell_plans(operations, firsts[owner], depth.tolist())
+        return self._deepest_first(operations, owner, depth)
+
+    def _tell_plans(self, operations: PutOffOperations, shift: Ints, depths: list[int]) -> None:
+        """Let plans have the operations that became of their rows, shifted to where they begin."""
+        edges = [number for c in self.chunks for number in (c.first, c.first + c.numbers)]
+        bounds = np.searchsorted(operations.firsts, edges)
+        ends = np.concatenate(([0], np.cumsum(operations.arity)))[bounds].tolist()
+        columns = np.stack((operations.signature, operations.level, operations.firsts - shift))
+        refs, rows = operations.refs - np.repeat(shift, operations.arity), bounds.tolist()
+        for i, (chunk, depth) in enumerate(zip(self.chunks, depths, strict=True)):
+            if chunk.plan is not None:
+                begin, end = 2 * i, 2 * i + 1
+                own = columns[:, rows[begin] : rows[end]], refs[ends[begin] : ends[end]]
+                chunk.plan.take(*[column.copy() for column in own], depth)
+
+    def _deepest_first(
+        self, operations: PutOffOperations, owner: Ints, depth: Ints
+    ) -> PutOffOperations:
         order = np.argsort(-depth, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
@@ -129,6 +133,8 @@ class Records:
 
 
 def _joined(columns: list[Any]) -> Ints:
+    if all(column.__class__ is list for column in columns):
+        return np.fromiter(chain.from_iterable(columns), np.int64, sum(map(len, columns)))
     arrays = [np.asarray(column, np.int64) for column in columns]
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 

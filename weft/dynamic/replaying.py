@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.tensor import Tensor, constant
-from .agenda import Ints
 from .plans import Brought, Draw, ExamplePlan, SharedRow
 from .records import Chunk
 
@@ -34,40 +33,27 @@ def replay(run: Deferring, examples: Sequence[SeenExample]) -> list[Any]:
     The deepest come first: what the members of a batch lead to is then the beginning of that
     batch as long as no other ends sooner, and lies side by side.
     """
-    for i in frozenset().union(*[x.plan.used for x in examples]):
-        run.shared.accept(run.table.all[i])
     order = sorted(range(len(examples)), key=lambda i: -examples[i].plan.depth)
     ordered = [examples[i] for i in order]
-    counts = np.array([x.plan.count for x in ordered])
-    firsts = run.count + np.cumsum(counts) - counts
+    plans = [x.plan for x in ordered]
+    columns = np.concatenate([plan.columns for plan in plans], axis=1)
+    for i in np.flatnonzero(np.bincount(columns[0])).tolist():
+        run.shared.accept(run.table.all[i])
     run.records.cut(run.count)
-    chunk = _chunk([x.plan for x in ordered], firsts, _payload(run, ordered), int(counts.sum()))
-    run.count += chunk.numbers
+    counts = np.array([plan.count for plan in plans])
+    firsts = run.count + np.cumsum(counts) - counts
+    signatures, levels, results = columns
+    results += np.repeat(firsts, [len(plan) for plan in plans])
+    refs = np.concatenate([plan.refs for plan in plans])
+    refs += np.repeat(firsts, [len(plan.refs) for plan in plans])
+    data, count = _payload(run, ordered), int(counts.sum())
+    chunk = Chunk(run.count, signatures, levels, refs, results, data, count, is_new=False)
+    run.count += count
     run.records.add(chunk, run.count)
     found: list[Any] = [None] * len(examples)
     for i, x, first in zip(order, ordered, firsts.tolist(), strict=True):
         found[i] = x.plan.result(run, first)
     return found
-
-
-def _chunk(plans: Sequence[ExamplePlan], firsts: Ints, data: dict[int, Any], count: int) -> Chunk:
-    rows = np.array([len(plan.signatures) for plan in plans])
-    return Chunk(
-        int(firsts[0]),
-        np.concatenate([plan.signatures for plan in plans]),
-        np.concatenate([plan.levels for plan in plans]),
-        _shifted([plan.refs for plan in plans], firsts),
-        _shifted([plan.firsts for plan in plans], firsts),
-        data,
-        count,
-        is_new=False,
-        sources=_shifted([plan.sources for plan in plans], np.cumsum(rows) - rows),
-    )
-
-
-def _shifted(columns: Sequence[Ints], firsts: Ints) -> Ints:
-    """Return numbers of values, those of each example shifted to where its own begin."""
-    return np.concatenate(columns) + np.repeat(firsts, [len(column) for column in columns])
 
 
 def _payload(run: Deferring, examples: Sequence[SeenExample]) -> dict[int, list[Any]]:

@@ -129,8 +129,7 @@ class PutOffRun:
         self._unmerged = operations
         known = np.array([i for i in needed if i >= self.start], np.int64)
         operations = clustered(operations, self.table, known)
-        records.tell_plans(operations)
-        return records.deepest_first(operations)
+        return records.arranged(operations)
 
     def _run(self, operations: PutOffOperations, rows: Any, records: Records) -> None:
         plan = scheduled(operations, self.table, rows, self.start, self.store.size)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..backends.cpu.runtime.batch_order import ResultColumns
 from ..core.locks import fork_safe_lock
 from ..core.shape import TensorType, type_of
 from ..core.tensor import Tensor
@@ -111,6 +112,7 @@ class SignatureTable:
         self.literals: dict[Any, set[bytes]] = {}  # numbers that were met in one place
         self.arity = np.zeros(0, np.int64)  # of each signature
         self.results = np.zeros(0, np.int64)
+        self.result_columns = ResultColumns(np.zeros(0, np.int64), np.zeros(1, np.int64))
         self._known: dict[Any, BatchSignature] = {}
         self._data: dict[int, BatchSignature] = {}
         self._clusters: dict[bytes, BatchSignature] = {}
@@ -187,6 +189,9 @@ class SignatureTable:
         # The columns first: whoever finds a signature finds its row in them.
         self.arity = np.append(self.arity, made.arity)
         self.results = np.append(self.results, len(outs))
+        kinds, begins = self.result_columns
+        kinds = np.append(kinds, np.array(outs, np.int64))
+        self.result_columns = ResultColumns(kinds, np.append(begins, len(kinds)))
         self.all.append(made)
         return made
 

@@ -309,6 +309,9 @@ def eye(
     return _filled("eye", fill, ((n, n if m is None else m),), dtype, requires_grad, device)
 
 
+_ALIKE = (np.zeros, np.ones)  # whose arrays of one type hold the same
+
+
 def _filled(
     what: str,
     fill: Callable[..., np.ndarray[Any, Any]],
@@ -320,6 +323,11 @@ def _filled(
     """Return a leaf of the checked shape and dtype, filled by a NumPy constructor."""
     sizes = as_shape(shape[0] if len(shape) == 1 else shape, f"{what}: shape")
     wanted = default_float() if dtype is None else as_dtype(dtype)
+    if modes.interpreters and device is None and requires_grad is False and fill in _ALIKE:
+        deferral: Any = interpreter_here(modes.base)
+        if hasattr(deferral, "defers") and is_known(sizes):  # where thousands are made
+            check_allocation(what, sizes, wanted)
+            return cast("Tensor", deferral.filled(fill, sizes, wanted))
     if not is_known(sizes):
         return _filled_when_run(fill, sizes, wanted)
     check_allocation(what, sizes, wanted)

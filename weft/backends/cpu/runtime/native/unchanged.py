@@ -4,21 +4,24 @@
     void weft_same_lists(ptr table, ptr context)
 
 The table holds two addresses: of the number of records and their addresses, and of the word that
-takes the answer. A record is the words
+takes the answer. A record has the words of `RECORD`: how many collections and items there are,
+where the addresses of objects lie, and from the last one on the length of each collection. The
+objects are
 
-    count, items, owners, objects, lengths, keys, values
+    owners, collections, keys, values
 
-where a name in the plural stands for as many words as there are objects or items. An owner is the
-object whose attributes a dictionary holds, or 0; lists have neither owners nor keys. What is equal
-by identity is the same. They run under the interpreter's lock, and change nothing.
+where an owner is the object whose attributes a dictionary holds, or the dictionary itself. Of lists
+there are collections and values. What is equal by identity is the same. They run under the
+interpreter's lock, and change nothing.
 """
 
 from __future__ import annotations
 
 from ...codegen.target import Target
-from .template import module_text
+from .template import module_text, places
 
 CHANGED, SAME, UNKNOWN = range(3)
+RECORD = ("count", "items", "objects", "lengths")
 EXPORTS = ("weft_same_dictionaries", "weft_same_lists")
 PYTHON_FUNCTIONS = (
     *("PyDict_Size", "PyDict_Next", "PyList_Size", "PyList_GetItem"),
@@ -29,6 +32,7 @@ PYTHON_FUNCTIONS = (
 def unchanged_text(target: Target) -> str:
     """Return the module of both."""
     names = {"changed": CHANGED, "same": SAME, "unknown": UNKNOWN}
+    names |= places(RECORD, "r")
     return module_text(target, _BODY, names)
 
 
@@ -82,14 +86,13 @@ entry:
   %position = alloca i64, align 8
   %at.key = alloca ptr, align 8
   %at.value = alloca ptr, align 8
-  %count = load i64, ptr %words, align 8
-  %at.items = getelementptr i64, ptr %words, i64 1
-  %items = load i64, ptr %at.items, align 8
-  %owners = getelementptr i64, ptr %words, i64 2
-  %objects = getelementptr i64, ptr %owners, i64 %count
-  %lengths = getelementptr i64, ptr %objects, i64 %count
-  %keys = getelementptr i64, ptr %lengths, i64 %count
-  %values = getelementptr i64, ptr %keys, i64 %items
+  %count = field i64, %words + <r_count>, align 8
+  %items = field i64, %words + <r_items>, align 8
+  %owners = field ptr, %words + <r_objects>, align 8
+  %objects = getelementptr ptr, ptr %owners, i64 %count
+  %keys = getelementptr ptr, ptr %objects, i64 %count
+  %values = getelementptr ptr, ptr %keys, i64 %items
+  %lengths = getelementptr i8, ptr %words, i64 <r_lengths>
   br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %i.after, %item ]
@@ -105,7 +108,7 @@ visit:
   %at.length = getelementptr i64, ptr %lengths, i64 %i
   %length = load i64, ptr %at.length, align 8
   %end = add i64 %begin, %length
-  %is.owned = icmp ne ptr %owner, null
+  %is.owned = icmp ne ptr %owner, %object
   br i1 %is.owned, label %owned, label %size
 owned:
   %held = call ptr @PyObject_GenericGetDict(ptr %owner, ptr null)
@@ -156,10 +159,10 @@ same:
 
 define internal i64 @same_lists(ptr %words) nounwind {
 entry:
-  %count = load i64, ptr %words, align 8
-  %objects = getelementptr i64, ptr %words, i64 2
-  %lengths = getelementptr i64, ptr %objects, i64 %count
-  %values = getelementptr i64, ptr %lengths, i64 %count
+  %count = field i64, %words + <r_count>, align 8
+  %objects = field ptr, %words + <r_objects>, align 8
+  %values = getelementptr ptr, ptr %objects, i64 %count
+  %lengths = getelementptr i8, ptr %words, i64 <r_lengths>
   br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %i.after, %item ]

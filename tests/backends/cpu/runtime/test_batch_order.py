@@ -1,0 +1,173 @@
+"""In which order operations run and where their operands lie, against plain Python."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from weft.backends.cpu.runtime import batch_order as native
+from weft.backends.cpu.runtime.calls import ctypes_entry
+
+KINDS = 3
+
+
+class Operation(NamedTuple):
+    """An operation: its signature, how deep it lies, what it reads, and its first result."""
+
+    signature: int
+    level: int
+    refs: list[int]
+    first: int
+
+
+class Drawn:
+    """Random operations behind values that were there before, and signatures for them."""
+
+    def __init__(self, seed, count, kinds):
+        rng = np.random.default_rng(seed)
+        self.start = int(rng.integers(20))
+        self.first = self.start + int(rng.integers(1, 5))
+        self.results = [rng.integers(0, KINDS, rng.integers(1, 4)).tolist() for _ in range(kinds)]
+        arities = [0, *rng.integers(0, 5, kinds - 1).tolist()]
+        self.end = self.first
+        values, level = [*range(self.start, self.first)], defaultdict(lambda: -1)
+        self.operations = []
+        for _ in range(count):
+            signature = int(rng.integers(kinds))
+            near = values[-20:] if rng.random() < 0.7 else values
+            refs = rng.choice(near, arities[signature]).tolist()
+            deep = max([level[ref] for ref in refs], default=-1) + 1
+            own = [self.end + i for i in range(len(self.results[signature]))]
+            self.operations.append(Operation(signature, deep, refs, self.end))
+            level.update(dict.fromkeys(own, deep))
+            values += own
+            self.end += len(own) + int(rng.random() < 0.1)  # some numbers are of nothing
+
+    def columns(self):
+        """Return the operations as native loops take them."""
+        signature, level, refs, firsts = zip(*self.operations, strict=True)
+        return native.OperationColumns(
+            np.array(signature),
+            np.array(level),
+            np.array([ref for own in refs for ref in own], np.int64),
+            np.array([len(own) for own in refs]),
+            np.array([len(self.results[i]) for i in signature]),
+            np.array(firsts),
+            self.first,
+            self.end - self.first,
+        )
+
+    def result_columns(self):
+        """Return the types of results as native loops take them."""
+        begins = np.cumsum([0, *map(len, self.results)])
+        return native.ResultColumns(np.concatenate(self.results).astype(np.int64), begins)
+
+    def turns(self):
+        """Return which operations run as one, in order, as the agenda is described."""
+        made = {
+            op.first + i: (op.signature, op.level)
+            for op in self.operations
+            for i in range(len(self.results[op.signature]))
+        }
+        members, waits, levels = defaultdict(list), defaultdict(set), defaultdict(list)
+        for row, op in enumerate(self.operations):
+            members[op.signature, op.level].append(row)
+            levels[op.signature].append(op.level)
+            waits[op.signature, op.level] |= {made[ref] for ref in op.refs if ref in made}
+        behind = {b: [c for c in sorted(members) if b in waits[c]] for b in members}
+        ready = defaultdict(list)
+        for b in sorted(members):
+            if not waits[b]:
+                ready[b[0]].append(b)
+
+        def turn(signature):
+            waiting = sum(len(members[c]) for c in behind[ready[signature][0]])
+            return np.mean(levels[signature]), -waiting, signature
+
+        while ready:
+            run = ready.pop(min(ready, key=turn))
+            yield [row for b in run for row in members[b]]
+            for b in run:
+                for c in behind[b]:
+                    waits[c].discard(b)
+                    if not waits[c]:
+                        ready[c[0]].append(c)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(("count", "kinds"), [(1, 1), (40, 3), (300, 6), (300, 60)])
+def test_what_runs_as_one_in_its_order(seed, count, kinds):
+    drawn = Drawn(seed, count, kinds)
+    rows, sizes = native.batch_order(drawn.columns())
+    found = np.split(rows, np.cumsum(sizes)[:-1])
+    assert [batch.tolist() for batch in found] == [*drawn.turns()]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_where_results_and_operands_lie(seed):
+    drawn = Drawn(seed, 200, 8)
+    columns = drawn.columns()
+    order = native.batch_order(columns)
+    rows = np.full(drawn.end - drawn.start, -1)
+    rows[: drawn.first - drawn.start] = 1000 + np.arange(drawn.first - drawn.start)
+    expected, ends = rows.copy(), np.array([10, 20, 30])
+    last, operands = [*ends], []
+    turns = [*drawn.turns()]
+    for turn in turns:
+        members = [drawn.operations[row] for row in turn]
+        for i, kind in enumerate(drawn.results[members[0].signature]):
+            for op in members:
+                expected[op.first + i - drawn.start] = last[kind]
+                last[kind] += 1
+        operands += [[op.refs[k] for op in members] for k in range(len(members[0].refs))]
+    found = native.batch_places(columns, order, drawn.result_columns(), ends, rows, drawn.start)
+    assert (rows.tolist(), ends.tolist()) == (expected.tolist(), last)
+    read = [ref for operand in operands for ref in operand]
+    assert found.starts.tolist() == np.cumsum([0, *map(len, operands)]).tolist()
+    assert found.rows.tolist() == [rows[ref - drawn.start] for ref in read]
+    final = {ref: i for i, ref in enumerate(read)}
+    for i, operand in enumerate(operands):
+        begin, steps = found.starts[i], np.diff([rows[ref - drawn.start] for ref in operand])
+        is_last = all(final[ref] == begin + k for k, ref in enumerate(operand))
+        assert bool(found.last[i]) == is_last
+        assert bool(found.apart[i]) == bool((steps != 1).any())
+        assert bool(found.distinct[i]) == (is_last or bool((steps > 0).all()))
+
+
+def test_operations_that_wait_for_one_another_have_no_order():
+    columns = native.OperationColumns(
+        *map(np.array, ([0, 0], [0, 0], [1, 0], [1, 1], [1, 1], [0, 1])), 0, 2
+    )
+    assert native.batch_order(columns) is None
+
+
+def test_columns_that_are_parts_of_others():
+    drawn = Drawn(3, 100, 4)
+    columns = drawn.columns()
+    apart = [np.repeat(column, 2)[::2] for column in columns[:6]]
+    narrow = [column.astype(np.int32) for column in columns[:6]]
+    expected = native.batch_order(columns)
+    for given in (apart, narrow):
+        found = native.batch_order(
+            columns._replace(**dict(zip(columns._fields, given, strict=False)))
+        )
+        assert found.rows.tolist() == expected.rows.tolist()
+
+
+def test_without_native_calls(monkeypatch):
+    """The loops run through ctypes as well, where objects are not laid out as CPython's."""
+    drawn = Drawn(5, 100, 4)
+    expected = native.batch_order(drawn.columns())
+    addresses = [native._library().address(name) for name in native.EXPORTS]
+    counts = len(native.ORDER), len(native.PLACES)
+    entries = [
+        ctypes_entry(address, (None,) * count, 0, True, False, None)
+        for address, count in zip(addresses, counts, strict=True)
+    ]
+    monkeypatch.setattr(native, "_entries", lambda: entries)
+    found = native.batch_order(drawn.columns())
+    assert found.rows.tolist() == expected.rows.tolist()
+    assert found.sizes.tolist() == expected.sizes.tolist()

@@ -1,0 +1,153 @@
+"""In which order put-off operations run, and where their operands lie: by native loops.
+
+    order = batch_order(columns)
+    places = batch_places(columns, order, results, rows)
+
+Of ten thousand operations NumPy takes some fifty microseconds for each question that is asked of
+all, and Python two for each that runs; the whole of it takes as long here as a few such questions.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ....core.dtype import Array
+from ..codegen.target import host
+from .calls import Entry, make_entry
+from .linking import Library, link
+from .native.batch_order import EXPORTS, ORDER, PLACES, SIZES, batch_order_text
+from .objects import runtime_code
+
+
+class OperationColumns(NamedTuple):
+    """Operations by columns, of whole numbers.
+
+    signature   the number of the signature of each
+    level       how deep it lies
+    refs        the values that operations read, one after another
+    arity       how many of these each has
+    outs        how many results each has
+    firsts      the number of its first result
+    first       the least number of a result
+    numbers     how many numbers there are from there on
+    """
+
+    signature: Array
+    level: Array
+    refs: Array
+    arity: Array
+    outs: Array
+    firsts: Array
+    first: int
+    numbers: int
+
+
+class FoundOrder(NamedTuple):
+    """The rows of operations in the order in which they run, and how many each batch has."""
+
+    rows: Array
+    sizes: Array
+
+
+class ResultColumns(NamedTuple):
+    """The types of results: of the signature i, from `begins[i]` to `begins[i + 1]` in `kinds`."""
+
+    kinds: Array
+    begins: Array
+
+
+class FoundPlaces(NamedTuple):
+    """The operands of all batches, one after another: for each, its members side by side.
+
+    rows       where they lie
+    starts     where in `rows` each operand begins, and where all end
+    apart      whether the rows of an operand do not lie side by side
+    distinct   whether it is known that no row of an operand is there twice
+    last       whether each of its values is read here for the last time, and once
+    """
+
+    rows: Array
+    starts: Array
+    apart: Array
+    distinct: Array
+    last: Array
+
+
+def batch_order(given: OperationColumns) -> FoundOrder | None:
+    """Return which operations run as one, and in which order; None if they wait for one another.
+
+    Those of one signature at one level are a bucket. Until all have run: of the signatures that
+    have buckets ready, the one whose operations lie least deep on average goes first, of equals the
+    one whose first bucket most operations wait for, and then by number. All its ready buckets are
+    one batch, in the order in which they became ready.
+    """
+    rows, reads = len(given.signature), len(given.refs)
+    depth = int(given.level.max(initial=0)) + 1
+    kinds = int(given.signature.max(initial=0)) + 1
+    sizes = np.array([rows, reads, depth, kinds, given.numbers, given.first, 0, 0], np.int64)
+    columns = dict(zip(given._fields[:6], map(_words, given[:6]), strict=True))
+    room = {
+        **dict.fromkeys(("maker",), given.numbers),
+        **dict.fromkeys(("made", "reader", "after"), reads),
+        **dict.fromkeys(("starts",), max(rows, depth) + 1),
+        **dict.fromkeys(("behind",), rows + 1),
+        **dict.fromkeys(("count", "mean", "waiting", "head", "tail", "heap"), kinds),
+    }
+    columns |= {
+        name: np.empty(room.get(name, rows), np.int64) for name in ORDER[len(columns) + 1 :]
+    }
+    _entries()[0](sizes, *[columns[name] for name in ORDER[1:]])
+    left, batches = sizes[SIZES.index("left")], sizes[SIZES.index("batches")]
+    return None if left else FoundOrder(columns["order"], columns["found"][:batches])
+
+
+def batch_places(
+    given: OperationColumns,
+    order: FoundOrder,
+    results: ResultColumns,
+    ends: Array,
+    rows: Array,
+    start: int,
+) -> FoundPlaces:
+    """Write down the rows of all results, and return where operands lie.
+
+    ends   how many values of each type there are: what is found is behind them, and counted
+    rows   for each value, numbered from `start` on, its row within its type
+    """
+    count = len(order.rows)
+    reads = len(given.refs)
+    sizes = np.zeros(len(SIZES), np.int64)
+    sizes[SIZES.index("rows")] = count
+    sizes[SIZES.index("first")] = start
+    sizes[SIZES.index("batches")] = len(order.sizes)
+    signature, _, refs, arity, _, firsts = map(_words, given[:6])
+    columns = signature, refs, arity, firsts, order.rows, order.sizes
+    operands = int(given.arity[order.rows[np.cumsum(order.sizes) - 1]].sum())
+    found = FoundPlaces(
+        np.empty(reads, np.int64),
+        np.empty(operands + 1, np.int64),
+        *[np.empty(operands, np.bool_) for _ in range(3)],
+    )
+    work = [np.empty(n, np.int64) for n in (count, reads, len(rows))]
+    _entries()[1](sizes, *columns, results.kinds, results.begins, ends, rows, *work, *found)
+    return found
+
+
+def _words(column: Array) -> Array:
+    """Return a column as native loops take it: words side by side."""
+    return np.ascontiguousarray(column, np.int64)
+
+
+@cache
+def _entries() -> list[Entry]:
+    library = _library()
+    counts = zip(EXPORTS, (len(ORDER), len(PLACES)), strict=True)
+    return [make_entry(library.address(name), n, keep=library) for name, n in counts]
+
+
+@cache
+def _library() -> Library:
+    return link([runtime_code(batch_order_text(host()), host())], list(EXPORTS))
