@@ -26,6 +26,7 @@ from ..core.errors import (
     user_line,
     user_stacklevel,
 )
+from ..core.imports import is_found_by_name
 from ..core.modes import current_interpreter, current_transform, modes
 from ..core.parts import running_in_parts
 from ..core.tree import Structure, flatten
@@ -89,7 +90,20 @@ class Jitted:
         return bound
 
     def _bound_to(self, method: MethodType) -> Jitted:
-        return Jitted(method, strict=self._strict, background=self._later is not None)
+        return Jitted(method, **self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        """Return how it was made, beside the function."""
+        return {"strict": self._strict, "background": self._later is not None}
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Copy and pickle the function: each copy of it has programs of its own."""
+        owner = getattr(self._function, "__self__", None)
+        if owner is not None and getattr(owner, self.name, None) is self:  # a method of its class
+            return getattr, (owner, self.name)
+        if is_found_by_name(self):
+            return str(self.__qualname__)  # type: ignore[attr-defined]  # the function's own
+        return functools.partial(type(self), **self._settings()), (self._function,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the function does."""
