@@ -390,3 +390,24 @@ def test_copies_of_jitted_functions_compile_anew_for_copied_objects(copied):
     assert copied(wf.jit(wf.nn.Identity()))(x).item() == 2.0
     with pytest.raises(GraphError, match="cannot be compiled"):
         copied(wf.jit(print, strict=True))(x)
+
+
+def test_a_function_that_is_recorded_in_each_call_says_so_once():
+    class Holder:
+        def __init__(self):
+            self.state = {"sum": wf.tensor(0.0)}
+
+    held = Holder()
+
+    @wf.jit
+    def add(x):
+        held.state = {"sum": held.state["sum"] + x}  # a new dictionary each time
+        return held.state["sum"]
+
+    for _ in range(16):
+        add(wf.tensor(1.0))
+    why = r"add is recorded anew in each call: .*held.state.* is another .*test_jit.py"
+    with pytest.warns(RuntimeWarning, match=why) as told:
+        found = [add(wf.tensor(1.0)).item() for _ in range(4)]
+    assert len(told) == 1
+    assert found == [17.0, 18.0, 19.0, 20.0]
