@@ -9,6 +9,7 @@ first rule only: there "mean" and "sum" are options.
 from __future__ import annotations
 
 import ast
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -429,6 +430,17 @@ def test_wf_is_complete_when_it_is_imported():
         "before = sorted(namespaces['wf']); load_all(); assert before == sorted(namespaces['wf'])"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [wf, wf.linalg, wf.masked, wf.special, wf.nn.functional],
+    ids=["wf", "linalg", "masked", "special", "functional"],
+)
+def test_pickle_finds_public_functions(module):
+    name = "wf" if module is wf else module.__name__.removeprefix("weft.")
+    for function in (getattr(module, each) for each in namespaces[name]):
+        assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_methods_that_are_declared_later_are_announced():

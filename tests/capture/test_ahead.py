@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 import weft as wf
 import weft.nn.functional as F
+from weft.core.errors import GraphError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(16, 4)).astype(np.float32)
@@ -25,6 +29,13 @@ def test_a_function():
     assert compiled.stats()["library"] == []
     assert repr(compiled) == "<compiled dot(float32[3], float32[3])>"
     assert "define" in compiled.executable.llvm_ir()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_copies_are_refused_with_what_to_do(copied):
+    compiled = wf.compile(dot, wf.ones(3), wf.ones(3))
+    with pytest.raises(GraphError, match=r"compile: dot .* cannot be copied or pickled; .*wf\.jit"):
+        copied({"fast": compiled})
 
 
 def test_nests_of_arguments_and_results():

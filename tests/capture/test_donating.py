@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -156,3 +158,11 @@ def test_inside_a_transform_nothing_is_taken():
     x = ones()
     wf.vmap(step)(x)
     assert x.sum().item() == N
+
+
+def test_a_copy_takes_what_the_first_does():
+    step = copy.deepcopy(wf.jit(sgd, donate="params"))
+    params = {"a": ones(5.0)}
+    step(params, {"a": ones()}, lr=0.5)
+    with pytest.raises(DonatedError):
+        params["a"].sum()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -344,3 +347,67 @@ def test_numbers_that_change_are_fed_to_calls_of_other_kinds():
     for rate in (3.0, 4.0, 5.0):
         assert scaled(y, rate).tolist() == [rate + 1.0] * 3
     assert scaled.stats()["recordings"] == 3
+
+
+@wf.jit
+def tripled(x):
+    return x * 3
+
+
+class Halves(wf.nn.Module):
+    """A network with a compiled method, and a compiled function of a method."""
+
+    def __init__(self, weight=0.5):
+        super().__init__()
+        self.weight = wf.nn.Parameter(wf.tensor(weight))
+        self.fast = wf.jit(self.plain, strict=True)
+
+    def plain(self, x):
+        return x * self.weight
+
+    @wf.jit
+    def method(self, x):
+        return x * self.weight
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_of_jitted_functions_compile_anew_for_copied_objects(copied):
+    x = wf.tensor([2.0])
+    net = Halves()
+    assert net.fast(x).item() == net.method(x).item() == 1.0
+    other = copied(net)
+    with wf.no_grad():
+        other.weight.copy_(wf.tensor(2.0))
+    assert other.fast(x).item() == other.method(x).item() == 4.0
+    assert net.fast(x).item() == net.method(x).item() == 1.0
+    assert other.fast.stats()["recordings"] == 1
+    method = copied(net.method)
+    assert method(x).item() == 1.0
+    assert repr(method) == "<jit of method: 1 program>"
+    assert copied(tripled) is tripled  # found by its name, as a function is
+    named = copied(wf.jit(double_of))
+    assert named(x).item() == 4.0
+    assert copied(wf.jit(wf.nn.Identity()))(x).item() == 2.0
+    with pytest.raises(GraphError, match="cannot be compiled"):
+        copied(wf.jit(print, strict=True))(x)
+
+
+def test_a_function_that_is_recorded_in_each_call_says_so_once():
+    class Holder:
+        def __init__(self):
+            self.state = {"sum": wf.tensor(0.0)}
+
+    held = Holder()
+
+    @wf.jit
+    def add(x):
+        held.state = {"sum": held.state["sum"] + x}  # a new dictionary each time
+        return held.state["sum"]
+
+    for _ in range(16):
+        add(wf.tensor(1.0))
+    why = r"add is recorded anew in each call: .*held.state.* is another .*test_jit.py"
+    with pytest.warns(RuntimeWarning, match=why) as told:
+        found = [add(wf.tensor(1.0)).item() for _ in range(4)]
+    assert len(told) == 1
+    assert found == [17.0, 18.0, 19.0, 20.0]

@@ -101,6 +101,18 @@ OPEN = [
         RuntimeError,
         r"out is a symbol and cannot be copied out of its graph",
     ),
+    (
+        "copy-graph",
+        lambda k: copy.deepcopy(k.out.graph),
+        RuntimeError,
+        r"cannot be copied or pickled.*graph.save\(path\)",
+    ),
+    (
+        "pickle-graph",
+        lambda k: pickle.dumps({"session": wf.Session(k.out.graph)}),
+        RuntimeError,
+        r"cannot be copied or pickled.*graph.save\(path\)",
+    ),
     # gradients
     (
         "backward",

@@ -158,6 +158,25 @@ def test_a_fed_value_tells_unknown_sizes():
     assert found[1].shape == (5, 2)
 
 
+@pytest.mark.parametrize("compiled", [None, False])
+def test_a_placeholder_that_was_written_to_is_fed_what_enters(compiled):
+    with wf.Graph() as graph:
+        x = wf.placeholder((3,), wf.float32, name="x")
+        x /= 2.0
+        x[0] = 5.0
+        y = x * 1.0
+    session = wf.Session(graph, compiled=compiled)
+    for key in (x, "x"):
+        found = session.run([x, y], {key: [2, 4, 6]})
+        np.testing.assert_array_equal(found, [[5, 2, 3]] * 2)
+    with pytest.raises(ValueError, match="x is fed twice"):
+        session.run(y, {x: [2, 4, 6], "x": [2, 4, 6]})
+    fixed = graph.substitute({x: np.array([2, 4, 6], np.float32)})
+    np.testing.assert_array_equal(wf.Session(fixed).run(y), [5, 2, 3])
+    given = wf.tensor([2.0, 4.0, 6.0])
+    np.testing.assert_array_equal(session.run(y, {x: given}, donate=x), [5, 2, 3])
+
+
 def test_only_ancestors_run():
     with wf.Graph() as graph:
         x = wf.placeholder((), wf.int64, name="x")

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -131,6 +131,12 @@ class Compiled:
     def executable(self) -> Any:
         """Return the machine code of the last call."""
         return self._now.executable
+
+    def __reduce__(self) -> NoReturn:
+        raise GraphError(
+            f"compile: {self.name} was compiled for the tensors that it uses, and cannot be copied "
+            "or pickled; compile it again there, or use wf.jit, whose copies are compiled anew"
+        )
 
     def _made(self) -> _Variant:
         """Return the program as things are now, as machine code."""

@@ -31,11 +31,14 @@ class DonatingJitted(Jitted):
     def __init__(self, function: Callable[..., Any], donate: Any, **options: Any) -> None:
         super().__init__(function, **options)
         self._donate = donate
-        self._options = options
         self._now = threading.local()  # places of leaves that the call of a thread gives away
 
     def _bound_to(self, method: MethodType) -> Jitted:
-        return DonatingJitted(method, _behind_self(self._donate), **self._options)
+        settings = self._settings() | {"donate": _behind_self(self._donate)}
+        return DonatingJitted(method, **settings)
+
+    def _settings(self) -> dict[str, Any]:
+        return super()._settings() | {"donate": self._donate}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the function does; what is donated has no elements any more then."""

@@ -26,6 +26,7 @@ from ..core.errors import (
     user_line,
     user_stacklevel,
 )
+from ..core.imports import is_found_by_name
 from ..core.modes import current_interpreter, current_transform, modes
 from ..core.parts import running_in_parts
 from ..core.tree import Structure, flatten
@@ -52,6 +53,7 @@ EAGER = object()  # in place of a result: the call is to be made eagerly
 MOST_SIGNATURES = 64  # programs of a function, each with an arena
 MOST_PATHS = 16  # through one signature
 MOST_KINDS = 4096
+ANEW = "recorded anew in each call"  # what is said once of a function, whatever changes
 
 
 class Jitted:
@@ -89,7 +91,20 @@ class Jitted:
         return bound
 
     def _bound_to(self, method: MethodType) -> Jitted:
-        return Jitted(method, strict=self._strict, background=self._later is not None)
+        return Jitted(method, **self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        """Return how it was made, beside the function."""
+        return {"strict": self._strict, "background": self._later is not None}
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Copy and pickle the function: each copy of it has programs of its own."""
+        owner = getattr(self._function, "__self__", None)
+        if owner is not None and getattr(owner, self.name, None) is self:  # a method of its class
+            return getattr, (owner, self.name)
+        if is_found_by_name(self):
+            return str(self.__qualname__)  # type: ignore[attr-defined]  # the function's own
+        return functools.partial(type(self), **self._settings()), (self._function,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the function does."""
@@ -328,7 +343,7 @@ class Jitted:
             failure = error
         else:
             self._report.recorded(_shown(call, trace.pattern), why)
-            self._keep(signature, call, trace)
+            self._keep(signature, call, trace, why)
             if result is not EAGER:
                 return result
             self._report.eager += 1
@@ -422,13 +437,19 @@ class Jitted:
             f"jit: {self.name} cannot be compiled: {reason}" + (f" ({where})" if where else "")
         ) from (failure if isinstance(failure, Exception) else None)
 
-    def _keep(self, signature: CallSignature, call: JitCall, trace: Trace) -> None:
+    def _keep(
+        self, signature: CallSignature, call: JitCall, trace: Trace, why: Sequence[str]
+    ) -> None:
         self._sized.see(signature, call, trace)
         self._new_sizes.note(signature, trace)
         if trace.pattern is not None:
             return
         paths = self._traces.setdefault(signature.key, [])
         paths.insert(0, trace)
+        in_vain = len(paths) > MOST_PATHS and all(path.runs <= 1 for path in paths)
+        if in_vain and why and ANEW not in self._warned:
+            self._warned.add(ANEW)
+            self._warn(f"jit: {self.name} is {ANEW}: {why[0]}; see explain()")
         del paths[MOST_PATHS:]
         while len(self._traces) > MOST_SIGNATURES:
             self._traces.popitem(last=False)
@@ -443,7 +464,9 @@ class Jitted:
 
     def _say_eager(self, call: JitCall, reason: str, where: str | None) -> None:
         self._report.refused(_shown(call), reason, where)
-        text = f"jit: {self.name} runs eagerly: {reason}" + (f" ({where})" if where else "")
+        self._warn(f"jit: {self.name} runs eagerly: {reason}" + (f" ({where})" if where else ""))
+
+    def _warn(self, text: str) -> None:
         if text not in self._warned:  # which calls of other kinds may have been for the same
             self._warned.add(text)
             warnings.warn(text, RuntimeWarning, stacklevel=user_stacklevel())

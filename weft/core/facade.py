@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentTypeError
+from .imports import is_found_by_name
 from .keywords import given_twice, pass_calls, rename, synonyms
 from .op import Op, composite_keywords, composites_of_lists, find, find_public, public_names
 from .operands import holds_floats, tensor_from
@@ -39,13 +40,20 @@ def lazy_names(
         target = None if name.startswith("__") else find_public(namespace, name)
         if target is None:
             raise AttributeError(f"module {where!r} has no attribute {name!r}")
-        module[name] = found = public_function(target)
+        module[name] = found = _placed(public_function(target), where, name)
         return found
 
     def names_of() -> list[str]:
         return sorted({*module, *public_names(namespace)})
 
     return get, names_of
+
+
+def _placed(function: Callable[..., Any], where: str, name: str) -> Callable[..., Any]:
+    """Return a public function with the place where users, and pickle, find it."""
+    if not is_found_by_name(function):
+        function.__module__, function.__qualname__ = where, name
+    return function
 
 
 def public_function(name: str) -> Callable[..., Any]:

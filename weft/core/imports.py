@@ -8,6 +8,7 @@ above it, whose name it must not know. These are the ways; tests/architecture/im
     injected           a slot in a lower layer, which weft/injections.py fills from a higher one
     load_modules       all modules of a package: who stands there is found
     require            a package that a user may have or not
+    is_found_by_name   whether pickle would find a function where it says that it is
 
 The first three hold a lock while they import: a fork waits, lest a child have half of a module.
 """
@@ -15,6 +16,7 @@ The first three hold a lock while they import: a fork waits, lest a child have h
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -146,3 +148,11 @@ def injected(name: str) -> Injected[Any]:
 def inject(sources: Mapping[str, str]) -> None:
     """Say what fills the slots: `package.module:name`, or a module itself."""
     _sources.update(sources)
+
+
+def is_found_by_name(thing: Any) -> bool:
+    """Tell whether the module and name that a function says of itself lead to it, as in pickles."""
+    found: Any = sys.modules.get(getattr(thing, "__module__", None) or "")
+    for name in getattr(thing, "__qualname__", "").split("."):
+        found = getattr(found, name, None)
+    return found is thing

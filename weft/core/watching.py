@@ -80,4 +80,4 @@ def is_plain(thing: Any) -> bool:
 
 def is_ours(thing: Any) -> bool:
     """Tell whether a function or class is Weft's own, or there is none."""
-    return thing is None or thing.__module__.startswith(_OURS)
+    return thing is None or f"{thing.__module__}.".startswith(_OURS)

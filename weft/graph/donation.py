@@ -33,7 +33,7 @@ from ..core.errors import (
 )
 from ..core.tensor import Tensor
 from .graph import Graph
-from .members import member
+from .members import fed_member
 from .node import Value
 from .state import State
 from .symbol import Symbol
@@ -53,7 +53,7 @@ def donated_feeds(what: str, graph: Graph, feeds: Sequence[Value], donate: Any) 
         if isinstance(key, int) and not isinstance(key, bool):
             found.add(_place(what, key, len(feeds), "feeds"))
             continue
-        value = member(graph, key, what, "donate")
+        value = fed_member(graph, key, what, "donate")
         if value not in feeds:
             raise ArgumentError(
                 f"{what}: donate names {value.name}, which is not fed; there are {len(feeds)} "

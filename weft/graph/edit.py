@@ -23,7 +23,7 @@ from .edit_sizes import Fitting, described, fed_sizes
 from .edit_wiring import Edit, copied, rewired
 from .feeds import as_feed
 from .graph import Graph
-from .members import member, wanted_values
+from .members import fed_member, member, wanted_values
 from .node import Node, Value
 from .scope import outermost_scope
 from .special import ASSIGN, PLACEHOLDER
@@ -140,7 +140,7 @@ def substitute(graph: Graph, table: Any) -> Graph:
 
 
 def _placeholder(graph: Graph, key: Any) -> Value:
-    value = member(graph, key, "substitute", "substitute")
+    value = fed_member(graph, key, "substitute", "substitute")
     if value.node.op is not PLACEHOLDER:
         raise ArgumentError(
             f"substitute: {described(value)} is no placeholder; use graph.replace for other values"

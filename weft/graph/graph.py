@@ -7,7 +7,7 @@ another graph. It only grows; its nodes are frozen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 from ..core.dim import Dim, SizeVar, variables
@@ -407,6 +407,12 @@ class Graph(Editable):
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self.nodes)} nodes>"
+
+    def __reduce__(self) -> NoReturn:
+        raise GraphError(
+            f"the graph {self.name!r} cannot be copied or pickled, since tensors from outside are "
+            "its states; edits return new graphs, and graph.save(path) writes one with its states"
+        )
 
 
 def _variable(size: Any) -> SizeVar | None:

@@ -54,6 +54,16 @@ def member(graph: Graph, leaf: Any, what: str, verb: str) -> Value:
     )
 
 
+def fed_member(graph: Graph, leaf: Any, what: str, verb: str) -> Value:
+    """Return the value that is given when a symbol, a name or a tensor from outside is given one.
+
+    A placeholder goes on being fed what enters, whatever has been written to it since.
+    """
+    if isinstance(leaf, Symbol):
+        return graph.check_member(leaf.fed, what)
+    return member(graph, leaf, what, verb)
+
+
 def _state_value(graph: Graph, tensor: Tensor, what: str, verb: str) -> Value:
     known = graph.states_by_key().get((id(tensor), ""))
     if known is None:

@@ -15,7 +15,7 @@ from .call import ProgramCall
 from .donation import Donated, Taking, donated_feeds
 from .feeds import as_feed
 from .graph import Graph
-from .members import Wanted, member, wanted_values
+from .members import Wanted, fed_member, wanted_values
 from .node import Value
 from .run import Program
 from .special import ASSIGN
@@ -262,7 +262,7 @@ class Session:
 
     def _donated(self, fed: Mapping[Any, Any], donate: Any) -> tuple[int, ...]:
         """Return which of the feeds are given away."""
-        values = [member(self.graph, key, RUN, "feed") for key in fed]
+        values = [fed_member(self.graph, key, RUN, "feed") for key in fed]
         return donated_feeds(RUN, self.graph, values, donate)
 
     def _new_call(
@@ -270,7 +270,7 @@ class Session:
     ) -> ProgramCall:
         values: list[Value] = []
         for key, given in fed.items():
-            value = member(self.graph, key, RUN, "feed")
+            value = fed_member(self.graph, key, RUN, "feed")
             if value in values:
                 raise ArgumentError(f"Session.run: {value.name} is fed twice")
             if value.node.op is ASSIGN:

@@ -24,7 +24,7 @@ from ..core.shape import Shape, size_of
 from ..core.tape import HookHandle, next_order
 from ..core.tensor import Tensor
 from .node import Value, type_text
-from .special import SOURCES
+from .special import PLACEHOLDER, SOURCES
 
 
 class Symbol(Tensor):
@@ -33,10 +33,11 @@ class Symbol(Tensor):
     It has no `_value`, so generated code hands every operation on it to the tracer.
     """
 
-    __slots__ = ("graph", "value")
+    __slots__ = ("_entered", "graph", "value")
 
     graph: Any
     value: Value
+    _entered: Value  # of a placeholder that was written to: what it was before
     symbolic = True
 
     _node = None  # the tape never sees a symbol
@@ -58,6 +59,11 @@ class Symbol(Tensor):
         return None if isinstance(site, str) else site
 
     # -- what it is --------------------------------------------------------------------------------
+
+    @property
+    def fed(self) -> Value:
+        """Return what a feed gives: of a placeholder that was written to, what it was before."""
+        return getattr(self, "_entered", self.value)
 
     @property
     def shape(self) -> Shape:
@@ -246,6 +252,8 @@ class Symbol(Tensor):
                 f"writing in place cannot change {type_text(self.value.type)} to "
                 f"{type_text(symbol.value.type)}"
             )
+        if self.value.node.op is PLACEHOLDER:
+            self._entered = self.value
         self.graph, self.value = symbol.graph, symbol.value
         return self
 
