@@ -277,5 +277,5 @@ def test_a_dtype_that_is_none(dtype):
 
 
 def test_a_device_that_is_none():
-    with pytest.raises(WeftError, match="device must be one of 'cpu', .*'reference'"):
+    with pytest.raises(WeftError, match=r"device must be one of 'cpu', .*'reference'"):
         wf.zeros(2, device=np.zeros(3))
