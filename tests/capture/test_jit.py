@@ -344,3 +344,35 @@ def test_numbers_that_change_are_fed_to_calls_of_other_kinds():
     for rate in (3.0, 4.0, 5.0):
         assert scaled(y, rate).tolist() == [rate + 1.0] * 3
     assert scaled.stats()["recordings"] == 3
+
+
+class Stepping(wf.nn.Module):
+    """Multiplies by a state that each call replaces, before or after it is read."""
+
+    def __init__(self, first: bool) -> None:
+        super().__init__()
+        self.first = first
+        self.register_buffer("state", wf.tensor([1.0, 2.0]))
+
+    def forward(self, x):
+        if self.first:
+            self.state.copy_(self.state + 1)
+        y = (x * self.state).pow(3).sum()
+        if not self.first:
+            self.state.copy_(self.state + 1)
+        return y
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_behind_a_call_that_replaced_a_state_are_those_of_the_state_it_read(
+    first, create_graph
+):
+    eager, jitted = Stepping(first), wf.jit(Stepping(first), strict=True)
+    x = wf.tensor([1.0, 2.0], requires_grad=True)
+    for _ in range(3):
+        expected, got = (
+            wf.gradients(net(x), x, create_graph=create_graph).detach().numpy()
+            for net in (eager, jitted)
+        )
+        np.testing.assert_array_equal(got, expected)

@@ -21,7 +21,7 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.paths import lead
 from ..graph.run import Program
-from ..graph.special import CONSTANT
+from ..graph.special import CONSTANT, STATE
 from ..graph.state import State
 from ..graph.tracer import at_one_line
 from .deferred import with_gradients
@@ -335,11 +335,18 @@ class RecordedCall:
         if gradient is None:
             return ResultLinks(freed, kept, made, None, [], [], [])
         computed = [value for split in self.splits for value in split.outputs]
-        history = CallHistory(self.final, gradient.moved(self._finally), computed)
+        found = [*computed, *self._replaced_states()]
+        history = CallHistory(self.final, gradient.moved(self._finally), found)
         parents = [self.outside(leaf) for leaf in history.leaves]
         sources = [self._source(value) for value in history.sources]
         saved = [self._fetch(value) for value in history.saved]
         return ResultLinks(freed, kept, made, history, parents, sources, saved)
+
+    def _replaced_states(self) -> list[Value]:
+        """Return the values that states had which the call gives others, maybe in their memory."""
+        written = self.recorder.written
+        nodes = [node for node in self.final.nodes if node.op is STATE]
+        return [node.outputs[0] for node in nodes if node.attrs[0].key in written]
 
     def _source(self, value: Value) -> Getter:
         """Return how to find the array that a call was given for a value."""
