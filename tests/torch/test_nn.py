@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -192,6 +194,17 @@ def test_spectral_norm_is_one_and_follows_training(compiled):
     assert abs(largest - 1) < 0.05
     with pytest.raises(ValueError, match="n_power_iterations=0"):
         nn.utils.parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0)
+
+
+def test_the_older_spectral_norm_may_be_called_again_before_backward():
+    torch.manual_seed(0)
+    critic = nn.utils.spectral_norm(nn.Linear(3, 1))
+    alone = copy.deepcopy(critic)
+    loss = critic(torch.ones(2, 3)).mean()
+    critic(torch.zeros(2, 3))
+    loss.backward()
+    alone(torch.ones(2, 3)).mean().backward()
+    assert torch.equal(critic.weight_orig.grad, alone.weight_orig.grad)
 
 
 def test_parametrizations_in_a_row_are_inverted_and_taken_back():
