@@ -135,6 +135,40 @@ def test_schedules():
         torch.optim.SGD([], lr=1.0)
 
 
+def test_schedules_of_ones_own():
+    class Warmup(torch.optim.lr_scheduler.LRScheduler):
+        def __init__(self, optimizer, steps, last_epoch=-1):
+            self.steps = steps
+            super().__init__(optimizer, last_epoch)
+
+        def get_lr(self):
+            return [b * min(1.0, (self.last_epoch + 1) / self.steps) for b in self.base_lrs]
+
+    class Halved(torch.optim.lr_scheduler.LambdaLR):
+        def get_lr(self):
+            return [rate / 2 for rate in super().get_lr()]
+
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    schedule = Warmup(optimizer, 4)
+    rates = []
+    for _ in range(5):
+        rates += schedule.get_last_lr()
+        optimizer.step()
+        schedule.step()
+    assert rates == [0.25, 0.5, 0.75, 1.0, 1.0]
+    again = Warmup(torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0), 4)
+    again.load_state_dict(schedule.state_dict())
+    assert (again.last_epoch, again._step_count) == (5, 6)
+    halved = Halved(torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0), lambda e: 1.0 / (e + 1))
+    halved.step()
+    assert halved.get_last_lr() == [0.25]
+    kinds = torch.optim.lr_scheduler
+    assert isinstance(kinds.StepLR(optimizer, 1), kinds.LRScheduler)
+    assert isinstance(kinds.ReduceLROnPlateau(optimizer), kinds._LRScheduler)
+    with pytest.raises(NotImplementedError):
+        kinds.LRScheduler(optimizer)
+
+
 def test_parametrizations():
     class Positive(nn.Module):
         def forward(self, x):
