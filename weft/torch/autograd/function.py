@@ -34,7 +34,8 @@ class Function(CoreFunction):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if isinstance(cls.__dict__.get("setup_context"), staticmethod):
-            cls.forward = staticmethod(_with_context(cls.__dict__["forward"].__func__, cls))
+            forward = _with_context(cls.__dict__["forward"].__func__, cls)
+            setattr(cls, "forward", staticmethod(forward))  # noqa: B010  (mypy knows a method there)
         for name in ("forward", "backward"):
             own = cls.__dict__.get(name)
             if isinstance(own, staticmethod):

@@ -47,7 +47,8 @@ def jvp(
     """Return the outputs, and the product of the Jacobian with a vector."""
     given = _several(inputs)
     along = tuple(core.wrap(x._value * 0 + 1) for x in given) if v is None else _several(v)
-    return adopt(autodiff.jvp(_call(func), given, along))
+    outputs, found = autodiff.jvp(_call(func), given, along)
+    return adopt(outputs), adopt(found)
 
 
 def hvp(
