@@ -376,3 +376,20 @@ def test_gradients_behind_a_call_that_replaced_a_state_are_those_of_the_state_it
             for net in (eager, jitted)
         )
         np.testing.assert_array_equal(got, expected)
+
+
+def test_hooks_inside_of_a_call_see_each_gradient_that_is_taken_outside_of_it():
+    seen = []
+
+    def hooked(x):
+        y = x * 2
+        y.register_hook(lambda g: seen.append(float(g.sum())))
+        return (y * y).sum()
+
+    jitted = wf.jit(hooked)
+    x = wf.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.warns(RuntimeWarning, match="hooks on gradients"):
+        jitted(x).backward()
+    for _ in range(2):
+        jitted(x).backward()
+    assert seen == [12.0] * 3
