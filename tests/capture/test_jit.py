@@ -393,3 +393,15 @@ def test_hooks_inside_of_a_call_see_each_gradient_that_is_taken_outside_of_it():
     for _ in range(2):
         jitted(x).backward()
     assert seen == [12.0] * 3
+
+
+def test_hooks_on_modules_see_each_gradient_that_is_taken_outside_of_a_call():
+    seen = []
+    net = wf.nn.Sequential(wf.nn.Linear(3, 4), wf.nn.Tanh())
+    net[0].register_full_backward_hook(lambda module, into, out: seen.append(float(out[0].sum())))
+    jitted = wf.jit(net)
+    with pytest.warns(RuntimeWarning, match="hooks on gradients"):
+        jitted(wf.ones(2, 3)).sum().backward()
+    jitted(wf.ones(2, 3)).sum().backward()
+    assert len(seen) == 2
+    assert seen[0] == seen[1]

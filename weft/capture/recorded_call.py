@@ -318,7 +318,8 @@ class RecordedCall:
         freed = {i: v.node for i, v in recorded if i not in made and self.recorder.is_freed(v)}
         kept = {i: v for i, v in recorded if i not in freed and i not in made}
         self._check_made(list(made.values()), list(kept.values()))
-        if kept and any(watch.hooks for watch in self.recorder.watches.values()):
+        hooked = any(watch.hooks for watch in self.recorder.watches.values())
+        if kept and (hooked or self.recorder.is_observed):
             raise NotRecordedError("has hooks on gradients that may be taken outside of it")
         gradient = None if not kept else call_gradient(self.recorder, list(kept.values()))
         return Linking(freed, list(kept), list(made), gradient)
