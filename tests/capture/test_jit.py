@@ -411,3 +411,64 @@ def test_a_function_that_is_recorded_in_each_call_says_so_once():
         found = [add(wf.tensor(1.0)).item() for _ in range(4)]
     assert len(told) == 1
     assert found == [17.0, 18.0, 19.0, 20.0]
+
+
+class Stepping(wf.nn.Module):
+    """Multiplies by a state that each call replaces, before or after it is read."""
+
+    def __init__(self, first: bool) -> None:
+        super().__init__()
+        self.first = first
+        self.register_buffer("state", wf.tensor([1.0, 2.0]))
+
+    def forward(self, x):
+        if self.first:
+            self.state.copy_(self.state + 1)
+        y = (x * self.state).pow(3).sum()
+        if not self.first:
+            self.state.copy_(self.state + 1)
+        return y
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_behind_a_call_that_replaced_a_state_are_those_of_the_state_it_read(
+    first, create_graph
+):
+    eager, jitted = Stepping(first), wf.jit(Stepping(first), strict=True)
+    x = wf.tensor([1.0, 2.0], requires_grad=True)
+    for _ in range(3):
+        expected, got = (
+            wf.gradients(net(x), x, create_graph=create_graph).detach().numpy()
+            for net in (eager, jitted)
+        )
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_hooks_inside_of_a_call_see_each_gradient_that_is_taken_outside_of_it():
+    seen = []
+
+    def hooked(x):
+        y = x * 2
+        y.register_hook(lambda g: seen.append(float(g.sum())))
+        return (y * y).sum()
+
+    jitted = wf.jit(hooked)
+    x = wf.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.warns(RuntimeWarning, match="hooks on gradients"):
+        jitted(x).backward()
+    for _ in range(2):
+        jitted(x).backward()
+    assert seen == [12.0] * 3
+
+
+def test_hooks_on_modules_see_each_gradient_that_is_taken_outside_of_a_call():
+    seen = []
+    net = wf.nn.Sequential(wf.nn.Linear(3, 4), wf.nn.Tanh())
+    net[0].register_full_backward_hook(lambda module, into, out: seen.append(float(out[0].sum())))
+    jitted = wf.jit(net)
+    with pytest.warns(RuntimeWarning, match="hooks on gradients"):
+        jitted(wf.ones(2, 3)).sum().backward()
+    jitted(wf.ones(2, 3)).sum().backward()
+    assert len(seen) == 2
+    assert seen[0] == seen[1]

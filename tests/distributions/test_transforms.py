@@ -80,6 +80,30 @@ def test_side_by_side():
     np.testing.assert_allclose(stretch.numpy()[0], X[0])
 
 
+@pytest.mark.parametrize("draw", ["sample", "rsample"])
+def test_a_cache_gives_the_very_operand_back(draw):
+    loc = wf.tensor([0.5, 40.0], requires_grad=True)
+    for transforms in (
+        [d.TanhTransform(cache_size=1)],
+        [d.TanhTransform(cache_size=1), d.AffineTransform(1.0, 2.0, cache_size=1)],
+        d.ComposeTransform([d.TanhTransform(), d.AffineTransform(1.0, 2.0)], cache_size=1),
+    ):
+        made = d.TransformedDistribution(d.Normal(loc, wf.ones(2)), transforms)
+        drawn = getattr(made, draw)()
+        assert drawn.requires_grad == (draw == "rsample")
+        density = made.log_prob(drawn)
+        assert np.isfinite(density.numpy()).all()
+        assert np.isfinite(wf.gradients(density.sum(), loc).numpy()).all()
+    plain = d.TanhTransform()
+    cached = plain.with_cache()
+    x = wf.tensor([50.0])
+    assert cached.inv(cached(x)) is x
+    assert np.isinf(cached.inv(wf.tensor([1.0])).numpy()).all()
+    assert np.isinf(plain.inv(plain(x)).numpy()).all()
+    with pytest.raises(ValueError, match="0 or 1"):
+        d.TanhTransform(cache_size=2)
+
+
 def test_events():
     independent = d.IndependentTransform(d.ExpTransform(), 1)
     x = double(X)

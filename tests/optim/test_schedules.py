@@ -253,3 +253,15 @@ BAD = [
 def test_errors(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call(optimizer())
+
+
+@pytest.mark.parametrize("strategy", ["linear", "cos"])
+def test_averaging_begins_at_the_rate_that_another_schedule_left(strategy):
+    group = optimizer((1.0,))
+    before, averaging = lr.StepLR(group, 1, 0.5), lr.SWALR(group, 0.1, 2, strategy)
+    before.step()
+    found = []
+    for _ in range(3):
+        averaging.step()
+        found.append(group.param_groups[0]["lr"])
+    np.testing.assert_allclose(found, [0.3, 0.1, 0.1])

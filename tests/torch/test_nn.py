@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -133,6 +135,40 @@ def test_schedules():
         torch.optim.SGD([], lr=1.0)
 
 
+def test_schedules_of_ones_own():
+    class Warmup(torch.optim.lr_scheduler.LRScheduler):
+        def __init__(self, optimizer, steps, last_epoch=-1):
+            self.steps = steps
+            super().__init__(optimizer, last_epoch)
+
+        def get_lr(self):
+            return [b * min(1.0, (self.last_epoch + 1) / self.steps) for b in self.base_lrs]
+
+    class Halved(torch.optim.lr_scheduler.LambdaLR):
+        def get_lr(self):
+            return [rate / 2 for rate in super().get_lr()]
+
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    schedule = Warmup(optimizer, 4)
+    rates = []
+    for _ in range(5):
+        rates += schedule.get_last_lr()
+        optimizer.step()
+        schedule.step()
+    assert rates == [0.25, 0.5, 0.75, 1.0, 1.0]
+    again = Warmup(torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0), 4)
+    again.load_state_dict(schedule.state_dict())
+    assert (again.last_epoch, again._step_count) == (5, 6)
+    halved = Halved(torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0), lambda e: 1.0 / (e + 1))
+    halved.step()
+    assert halved.get_last_lr() == [0.25]
+    kinds = torch.optim.lr_scheduler
+    assert isinstance(kinds.StepLR(optimizer, 1), kinds.LRScheduler)
+    assert isinstance(kinds.ReduceLROnPlateau(optimizer), kinds._LRScheduler)
+    with pytest.raises(NotImplementedError):
+        kinds.LRScheduler(optimizer)
+
+
 def test_parametrizations():
     class Positive(nn.Module):
         def forward(self, x):
@@ -192,6 +228,17 @@ def test_spectral_norm_is_one_and_follows_training(compiled):
     assert abs(largest - 1) < 0.05
     with pytest.raises(ValueError, match="n_power_iterations=0"):
         nn.utils.parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0)
+
+
+def test_the_older_spectral_norm_may_be_called_again_before_backward():
+    torch.manual_seed(0)
+    critic = nn.utils.spectral_norm(nn.Linear(3, 1))
+    alone = copy.deepcopy(critic)
+    loss = critic(torch.ones(2, 3)).mean()
+    critic(torch.zeros(2, 3))
+    loss.backward()
+    alone(torch.ones(2, 3)).mean().backward()
+    assert torch.equal(critic.weight_orig.grad, alone.weight_orig.grad)
 
 
 def test_parametrizations_in_a_row_are_inverted_and_taken_back():

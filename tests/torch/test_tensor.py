@@ -138,6 +138,75 @@ def test_functions_of_ones_own():
     assert x.grad.item() == 12
 
 
+def test_functions_of_ones_own_with_a_context_set_up_and_one_derivative():
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(x, w):
+            return x.mm(w)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            assert output.shape == (3, 4)
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return g.mm(w.t()), x.t().mm(g) if ctx.needs_input_grad[1] else None
+
+    torch.manual_seed(0)
+    x, w = (torch.randn(*n, dtype=torch.float64, requires_grad=True) for n in ((3, 2), (2, 4)))
+    assert torch.autograd.gradcheck(Linear.apply, (x, w))
+    y = Linear.apply(x, w).square().sum()
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    torch.testing.assert_close(g, 2 * x @ w @ w.t())
+    with pytest.raises(RuntimeError, match="trying to differentiate twice"):
+        g.sum().backward()
+
+
+def test_second_derivatives_are_checked():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0].detach() * g
+
+    x = torch.tensor([1.5], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(Square.apply, x)
+    assert not torch.autograd.gradgradcheck(Square.apply, x, raise_exception=False)
+    assert torch.autograd.gradgradcheck(lambda t: t**3, x)
+
+
+def test_products_with_derivatives():
+    x, v = torch.tensor([1.0, 2.0]), torch.tensor([1.0, -1.0])
+    products = torch.autograd.functional
+    assert products.jvp(lambda t: t**2, x, v)[1].tolist() == [2, -4]
+    value, found = products.hvp(lambda t: (t**3).sum(), x, v)
+    assert (value.item(), found.tolist()) == (9, [6, -12])
+    first, second = products.vhp(lambda a, b: (a * b**2).sum(), (x, v), (v, x))[1]
+    assert (first.tolist(), second.tolist()) == ([2, -4], [4, 10])
+
+
+def test_states_of_modules_stacked():
+    models = [torch.nn.Linear(2, 3) for _ in range(4)]
+    parameters, buffers = torch.func.stack_module_state(models)
+    assert not buffers
+    assert parameters["weight"].shape == (4, 3, 2)
+    assert parameters["weight"].is_leaf
+    assert parameters["weight"].requires_grad
+    x = torch.ones(5, 2)
+    call = torch.vmap(lambda p: torch.func.functional_call(models[0], p, (x,)))
+    torch.testing.assert_close(call(parameters)[2], models[2](x))
+    models[0].eval()
+    with pytest.raises(RuntimeError, match="the same training/eval mode"):
+        torch.func.stack_module_state(models)
+
+
 def test_transforms():
     x = torch.tensor([1.0, 2.0])
     assert torch.func.grad(lambda t: (t * t).sum())(x).tolist() == [2, 4]

@@ -151,7 +151,7 @@ def _leaves(primals: Sequence[Array]) -> list[Tensor]:
 def _run(flat: FlatFunction, primals: Sequence[Array]) -> list[Array]:
     """Return the outputs' values; a gradient function records what it needs by itself."""
     with no_grad(), np.errstate(all="ignore"):
-        return [np.asarray(y.numpy(), np.float64) for y in flat(_leaves(primals))]
+        return [np.asarray(y.detach().numpy(), np.float64) for y in flat(_leaves(primals))]
 
 
 # -- differences ---------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ class Checker:
                     f"check_grads: the gradient of input {i} has shape {g.shape}, "
                     f"the input {x.shape}"
                 )
-        return [np.asarray(g.numpy(), np.float64) for g in found]
+        return [np.asarray(g.detach().numpy(), np.float64) for g in found]
 
     def _forward(
         self, differences: Differences, directions: list[Array], level: int

@@ -21,7 +21,7 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.paths import lead
 from ..graph.run import Program
-from ..graph.special import CONSTANT
+from ..graph.special import CONSTANT, STATE
 from ..graph.state import State
 from ..graph.tracer import at_one_line
 from .deferred import with_gradients
@@ -318,6 +318,9 @@ class RecordedCall:
         freed = {i: v.node for i, v in recorded if i not in made and self.recorder.is_freed(v)}
         kept = {i: v for i, v in recorded if i not in freed and i not in made}
         self._check_made(list(made.values()), list(kept.values()))
+        hooked = any(watch.hooks for watch in self.recorder.watches.values())
+        if kept and (hooked or self.recorder.is_observed):
+            raise NotRecordedError("has hooks on gradients that may be taken outside of it")
         gradient = None if not kept else call_gradient(self.recorder, list(kept.values()))
         return Linking(freed, list(kept), list(made), gradient)
 
@@ -335,11 +338,18 @@ class RecordedCall:
         if gradient is None:
             return ResultLinks(freed, kept, made, None, [], [], [])
         computed = [value for split in self.splits for value in split.outputs]
-        history = CallHistory(self.final, gradient.moved(self._finally), computed)
+        found = [*computed, *self._replaced_states()]
+        history = CallHistory(self.final, gradient.moved(self._finally), found)
         parents = [self.outside(leaf) for leaf in history.leaves]
         sources = [self._source(value) for value in history.sources]
         saved = [self._fetch(value) for value in history.saved]
         return ResultLinks(freed, kept, made, history, parents, sources, saved)
+
+    def _replaced_states(self) -> list[Value]:
+        """Return the values that states had which the call gives others, maybe in their memory."""
+        written = self.recorder.written
+        nodes = [node for node in self.final.nodes if node.op is STATE]
+        return [node.outputs[0] for node in nodes if node.attrs[0].key in written]
 
     def _source(self, value: Value) -> Getter:
         """Return how to find the array that a call was given for a value."""

@@ -149,6 +149,7 @@ class Recorder(Tracer):
         self.watch: Any = None  # what sees which of Python's things the function changes
         self.around: FrameType | None = None  # that of who calls the function
         self._freed: set[Node] = set()
+        self.is_observed = False  # whether hooks of modules are given gradients
         self._devices: set[str] = set()  # that tensors from outside are on
         self._exact = ExactReads()
         self.pins, self.most = True, sys.maxsize  # as the rules of the call say (calls.py)

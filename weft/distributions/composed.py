@@ -158,7 +158,8 @@ class TransformedDistribution(Distribution):
     def sample(self, sample_shape: Any = ()) -> Any:
         """Draw; no gradient reaches the parameters."""
         with no_grad():
-            return F.stop_gradient(self._whole(self.base_dist.sample(sample_shape)))
+            drawn = self._whole(self.base_dist.sample(sample_shape))
+            return F.stop_gradient(drawn) if drawn.requires_grad else drawn  # caches know it
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draw differentiably."""

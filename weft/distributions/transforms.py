@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from ..core.errors import ArgumentError, ShapeError
@@ -20,13 +21,30 @@ from ._shared import as_tensor, sum_last
 class Transform:
     """The base of transforms.
 
-    bijective   whether it can be undone
-    sign        1 or -1 where it is monotonous, in one dimension
+    bijective    whether it can be undone
+    sign         1 or -1 where it is monotonous, in one dimension
+    cache_size   1 to keep the last operand and its result: going back from that very tensor, as
+                 `log_prob` of a draw does, gives the operand itself, also where rounding lost it
     """
 
     bijective = True
+    cache_size = 0  # of those whose constructor does not come here
+    _kept: tuple[Any, Any] = (None, None)
     domain: Any = constraints.real
     codomain: Any = constraints.real
+
+    def __init__(self, cache_size: int = 0) -> None:
+        if cache_size not in (0, 1):
+            raise ValueError("cache_size must be 0 or 1")
+        self.cache_size = cache_size
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """Return the same transform with a cache, or without one."""
+        if self.cache_size == cache_size:
+            return self
+        made = copy(self)
+        made.cache_size, made._kept = cache_size, (None, None)
+        return made
 
     @property
     def sign(self) -> Any:
@@ -45,7 +63,24 @@ class Transform:
 
     def __call__(self, x: Any) -> Any:
         """Return the transformed values."""
-        return self._call(as_tensor(x))
+        x = as_tensor(x)
+        if not self.cache_size:
+            return self._call(x)
+        before, after = self._kept
+        if x is not before:
+            after = self._call(x)
+            self._kept = x, after
+        return after
+
+    def _back(self, y: Any) -> Any:
+        """Return what has been, or would be, transformed into y."""
+        if not self.cache_size:
+            return self._inverse(y)
+        before, after = self._kept
+        if y is not after:
+            before = self._inverse(y)
+            self._kept = before, y
+        return before
 
     def _call(self, x: Any) -> Any:
         raise NotImplementedError
@@ -80,6 +115,7 @@ class Transform:
 
 class _Inverse(Transform):
     def __init__(self, transform: Transform) -> None:
+        super().__init__()
         self._inv = transform
         self.bijective = transform.bijective
         self.domain, self.codomain = transform.codomain, transform.domain
@@ -92,11 +128,14 @@ class _Inverse(Transform):
     def inv(self) -> Transform:
         return self._inv
 
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self._inv.with_cache(cache_size).inv
+
     def _call(self, x: Any) -> Any:
-        return self._inv._inverse(x)
+        return self._inv._back(x)
 
     def _inverse(self, y: Any) -> Any:
-        return self._inv._call(y)
+        return self._inv(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return -self._inv.log_abs_det_jacobian(y, x)
@@ -114,11 +153,17 @@ class _Inverse(Transform):
         return f"{self._inv!r}.inv"
 
 
+def _cached(part: Transform, cache_size: int) -> Transform:
+    """Return a part of a transform with a cache, if the whole has one."""
+    return part.with_cache(cache_size) if cache_size else part
+
+
 class ComposeTransform(Transform):
     """Several transforms, one after the other."""
 
-    def __init__(self, parts: Sequence[Transform]) -> None:
-        self.parts = list(parts)
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.parts = [_cached(part, cache_size) for part in parts]
         self.bijective = all(part.bijective for part in self.parts)
 
     @property
@@ -163,7 +208,7 @@ class ComposeTransform(Transform):
 
     def _inverse(self, y: Any) -> Any:
         for part in reversed(self.parts):
-            y = part._inverse(y)
+            y = part._back(y)
         return y
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -203,8 +248,13 @@ identity_transform = ComposeTransform([])
 class IndependentTransform(Transform):
     """A transform whose batch axes count as event axes: their stretches are summed."""
 
-    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int) -> None:
-        self.base_transform = base_transform
+    def __init__(
+        self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
+    ) -> None:
+        super().__init__(cache_size)
+        self.base_transform = (
+            base_transform.with_cache(cache_size) if cache_size else base_transform
+        )
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         self.bijective = base_transform.bijective
         count = reinterpreted_batch_ndims
@@ -220,7 +270,7 @@ class IndependentTransform(Transform):
         return self.base_transform(x)
 
     def _inverse(self, y: Any) -> Any:
-        return self.base_transform._inverse(y)
+        return self.base_transform._back(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Return the logarithm of the stretch at x."""
@@ -242,7 +292,8 @@ class IndependentTransform(Transform):
 class ReshapeTransform(Transform):
     """Events of one shape as events of another."""
 
-    def __init__(self, in_shape: Any, out_shape: Any) -> None:
+    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
         if size_of(self.in_shape) != size_of(self.out_shape):
             raise ShapeError(
@@ -303,7 +354,8 @@ class PowerTransform(Transform):
     domain = constraints.positive
     codomain = constraints.positive
 
-    def __init__(self, exponent: Any) -> None:
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.exponent = as_tensor(exponent)
 
     @property
@@ -393,7 +445,8 @@ class AbsTransform(Transform):
 class AffineTransform(Transform):
     """y = loc + scale * x."""
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0) -> None:
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.loc, self.scale, self._dims = as_tensor(loc), as_tensor(scale), event_dim
         if event_dim:
             self.domain = self.codomain = constraints.independent(constraints.real, event_dim)

@@ -164,7 +164,8 @@ class CumulativeDistributionTransform(Transform):
     codomain = constraints.unit_interval
     sign = 1
 
-    def __init__(self, distribution: Any) -> None:
+    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.distribution = distribution
         self.domain = distribution.support
 
@@ -185,7 +186,10 @@ class CumulativeDistributionTransform(Transform):
 class CatTransform(Transform):
     """Transforms on successive parts of an axis."""
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Any = None) -> None:
+    def __init__(
+        self, tseq: Sequence[Transform], dim: int = 0, lengths: Any = None, cache_size: int = 0
+    ) -> None:
+        super().__init__(cache_size)
         self.transforms, self.dim = list(tseq), dim
         self.lengths = list(lengths) if lengths is not None else [1] * len(self.transforms)
         self.bijective = all(t.bijective for t in self.transforms)
@@ -199,7 +203,7 @@ class CatTransform(Transform):
         return F.concat([t(part) for t, part in self._parts(x)], self.dim)
 
     def _inverse(self, y: Any) -> Any:
-        return F.concat([t._inverse(part) for t, part in self._parts(y)], self.dim)
+        return F.concat([t._back(part) for t, part in self._parts(y)], self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Return the logarithm of the stretch at x."""
@@ -211,7 +215,8 @@ class CatTransform(Transform):
 class StackTransform(Transform):
     """Transforms of the places of an axis."""
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0) -> None:
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.transforms, self.dim = list(tseq), dim
         self.bijective = all(t.bijective for t in self.transforms)
         self.domain = constraints.stack([t.domain for t in self.transforms], dim)
@@ -224,7 +229,7 @@ class StackTransform(Transform):
         return F.stack([t(part) for t, part in self._parts(x)], self.dim)
 
     def _inverse(self, y: Any) -> Any:
-        return F.stack([t._inverse(part) for t, part in self._parts(y)], self.dim)
+        return F.stack([t._back(part) for t, part in self._parts(y)], self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Return the logarithm of the stretch at x."""

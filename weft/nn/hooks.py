@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autodiff.function import Function
 from ..core.errors import ArgumentError, ArgumentTypeError
-from ..core.modes import is_grad_enabled
+from ..core.modes import current_recorder, is_grad_enabled
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from .version import count_change
@@ -169,6 +169,9 @@ def _observe(values: Sequence[Any], places: list[int], observer: Call) -> list[A
     """Return values with those at the given places behind an observed identity."""
     result = list(values)
     if places:
+        recorder = current_recorder()
+        if recorder is not None:
+            recorder.is_observed = True
         behind = _Observed.apply(observer, *(values[i] for i in places))
         for i, x in zip(places, behind, strict=True):
             result[i] = x

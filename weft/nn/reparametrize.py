@@ -163,7 +163,8 @@ class SpectralNorm(NamedTuple):
     def compute(self, module: Module) -> Tensor:
         """Return the weight; u and v count as constants in its gradient (equation 10)."""
         original, u, v = (getattr(module, source) for source in self.sources)
-        sigma = F.matmul(u.detach(), F.matmul(self.matrix(original), v.detach()))
+        u, v = u.detach().clone(), v.detach().clone()  # the next step may write into their memory
+        sigma = F.matmul(u, F.matmul(self.matrix(original), v))
         weight: Tensor = original / F.where(F.equal(sigma, 0), 1.0, sigma)
         return weight
 

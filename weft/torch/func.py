@@ -10,6 +10,7 @@ from ..autodiff import gradient
 from ..autodiff import jacobian as jacobians
 from ..autodiff.batching import vmap as core_vmap
 from ..core.errors import WeftError
+from ..core.op import F
 from .absent import absent
 from .adoption import adopt
 from .nn.utils.stateless import functional_call
@@ -23,6 +24,7 @@ __all__ = [
     "jacfwd",
     "jacrev",
     "jvp",
+    "stack_module_state",
     "vjp",
     "vmap",
 ]
@@ -109,6 +111,31 @@ def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
 def jvp(func: Any, primals: Any, tangents: Any, **_: Any) -> Any:
     """Return the value of a function, and its derivative in a direction."""
     return adopt(autodiff.jvp(_inside(func), primals, tangents))
+
+
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the parameters and the buffers of modules of one class, each stacked, by names."""
+    if not len(models):
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({model.training for model in models}) > 1:
+        raise RuntimeError(
+            "stack_module_state: Expected all models to have the same training/eval mode."
+        )
+    if len({type(model) for model in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    return (
+        _stacked([dict(model.named_parameters()) for model in models]),
+        _stacked([dict(model.named_buffers()) for model in models]),
+    )
+
+
+def _stacked(states: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return leaves that hold the tensors of each name."""
+    found: dict[str, Any] = {}
+    for name, first in states[0].items():
+        made = adopt(F.stack([state[name].detach() for state in states], 0))
+        found[name] = made.requires_grad_(first.requires_grad)
+    return found
 
 
 __getattr__ = absent(globals(), {})

@@ -32,14 +32,24 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def step(self, epoch: float | None = None) -> None:
-        """Go to the next epoch, or to a given one, and set the rates."""
+        """Go to the next epoch, or to a given one, and set the rates.
+
+        The way of a group begins at the rate that it has when the first step is made: other
+        schedules have acted on it since this one was made.
+        """
         self.last_epoch = self.last_epoch + 1 if epoch is None else int(epoch)
-        share = min(1.0, self.last_epoch / self.anneal_epochs)
-        if self.anneal_strategy == "cos":
-            share = (1.0 - math.cos(math.pi * share)) / 2.0
+        share, passed = self._share(self.last_epoch), self._share(self.last_epoch - 1)
         groups = zip(self.optimizer.param_groups, self.start_lrs, self.swa_lrs, strict=True)
-        for group, start, end in groups:
+        for group, first, end in groups:
+            start = first
+            if epoch is None:
+                start = end if passed == 1.0 else (group["lr"] - passed * end) / (1.0 - passed)
             group["lr"] = start + (end - start) * share
+
+    def _share(self, epoch: int) -> float:
+        """Return how much of the way is behind at an epoch."""
+        share = min(1.0, max(0.0, epoch / self.anneal_epochs))
+        return (1.0 - math.cos(math.pi * share)) / 2.0 if self.anneal_strategy == "cos" else share
 
     def next_lr(self, lr: float, base: float) -> float:
         """Return the current rate: `step` sets all of them."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...autodiff import detect_anomaly as core_detect_anomaly
-from ...autodiff.function import Function as CoreFunction
 from ...autodiff.reverse import gradients
 from ...core import tensor as core
 from ...core.errors import GradientError
@@ -18,6 +18,7 @@ from ..adoption import adopt
 from ..backward import NO_GRAPH, NOT_SCALAR, in_their_words
 from ..parts import serve_parts
 from ..storage import check_versions
+from .function import Function
 
 if TYPE_CHECKING:
     from . import functional
@@ -37,74 +38,6 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
-
-
-class Function(CoreFunction):
-    """A differentiable function with hand-written forward and backward.
-
-    >>> from weft import torch
-    >>> class Twice(torch.autograd.Function):
-    ...     @staticmethod
-    ...     def forward(ctx, x):
-    ...         return 2 * x
-    ...
-    ...     @staticmethod
-    ...     def backward(ctx, g):
-    ...         return 2 * g
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> Twice.apply(x).sum().backward()
-    >>> x.grad
-    tensor([2., 2.])
-    """
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        for name in ("forward", "backward"):
-            own = cls.__dict__.get(name)
-            if isinstance(own, staticmethod):
-                setattr(cls, name, staticmethod(_of_this_face(own.__func__)))
-        super().__init_subclass__(**kwargs)
-
-    @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run forward and record it for differentiation."""
-        return adopt(super().apply(*args, **kwargs))
-
-
-def _of_this_face(function: Any) -> Any:
-    """Return a function that is given tensors of this face."""
-
-    def call(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(_FaceContext(ctx), *map(adopt, args), **kwargs)
-
-    call.__name__ = function.__name__
-    return call
-
-
-class _FaceContext:
-    """What forward leaves for backward, whose tensors are those of this face."""
-
-    __slots__ = ("_ctx",)
-
-    def __init__(self, ctx: Any) -> None:
-        object.__setattr__(self, "_ctx", ctx)
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """Return what `save_for_backward` was given."""
-        return tuple(map(adopt, self._ctx.saved_tensors))
-
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Refuse: a function returns new tensors."""
-        raise RuntimeError("mark_dirty: return a new tensor instead of writing into an argument")
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Do nothing: gradients that are missing are zeros."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ctx, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._ctx, name, value)
 
 
 class no_grad(GradMode):  # noqa: N801  (PyTorch's name)
@@ -242,23 +175,26 @@ def gradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
+    check_forward_ad: bool = False,
+    order: int = 1,
     **_: Any,
 ) -> bool:
-    """Tell whether gradients are those of finite differences."""
+    """Tell whether gradients, up to an order, are those of finite differences."""
     from ...autodiff.check import check_grads  # noqa: PLC0415  (for tests alone)
 
     given = (inputs,) if isinstance(inputs, core.Tensor) else tuple(inputs)
+    modes = ("rev", "fwd") if check_forward_ad else ("rev",)
     try:
-        check_grads(func, given, order=1)
-    except AssertionError:
+        check_grads(func, given, order=order, modes=modes)
+    except GradientError:
         if raise_exception:
             raise
         return False
     return True
 
 
-gradgradcheck = gradcheck
-serve_parts(__name__, {"function": {"Function": Function}, "variable": {"Variable": Variable}})
+gradgradcheck = partial(gradcheck, order=2)
+serve_parts(__name__, {"variable": {"Variable": Variable}})
 __getattr__ = lazy_attributes(  # whose transforms few programs need
     globals(),
     {},

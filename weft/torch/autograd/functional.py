@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import autodiff
 from ...autodiff import gradient
 from ...autodiff import jacobian as core_jacobian
 from ...core import tensor as core
@@ -33,8 +34,34 @@ def hessian(func: Any, inputs: Any, create_graph: bool = False, **_: Any) -> Any
 
 def vjp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False, **_: Any) -> Any:
     """Return the outputs, and the product of a vector with the Jacobian."""
-    given = (inputs,) if isinstance(inputs, core.Tensor) else tuple(inputs)
+    given = _several(inputs)
     outputs, pull_back = gradient.vjp(_call(func), *given)
     seed = core.wrap(outputs._value * 0 + 1) if v is None else v
     found = pull_back(seed)
     return adopt(outputs), adopt(found[0] if isinstance(inputs, core.Tensor) else found)
+
+
+def jvp(
+    func: Any, inputs: Any, v: Any = None, create_graph: bool = False, **_: Any
+) -> tuple[Any, Any]:
+    """Return the outputs, and the product of the Jacobian with a vector."""
+    given = _several(inputs)
+    along = tuple(core.wrap(x._value * 0 + 1) for x in given) if v is None else _several(v)
+    outputs, found = autodiff.jvp(_call(func), given, along)
+    return adopt(outputs), adopt(found)
+
+
+def hvp(
+    func: Any, inputs: Any, v: Any = None, create_graph: bool = False, **_: Any
+) -> tuple[Any, Any]:
+    """Return the number that a function gives, and the product of its Hessian with a vector."""
+    given = _several(inputs)
+    along = tuple(core.wrap(x._value * 0 + 1) for x in given) if v is None else _several(v)
+    return adopt(func(*given)), adopt(core_jacobian.hvp(_call(func), given, along))
+
+
+vhp = hvp  # the Hessian is symmetric
+
+
+def _several(inputs: Any) -> tuple[Any, ...]:
+    return (inputs,) if isinstance(inputs, core.Tensor) else tuple(inputs)
