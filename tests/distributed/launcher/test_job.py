@@ -71,3 +71,17 @@ def test_who_finishes_without_those_who_were_lost_is_a_success(job):
         assert not job._anyone_finished()
         job.watcher.hear(rank, {"kind": messages.BYE, "status": 0})
     assert job._conclude(137).status == 0
+
+
+def test_who_is_killed_after_a_goodbye_is_not_waited_for(job):
+    """Others are through too, and would wait inside MPI's end for ever."""
+    ranks(job, True, True, True)
+    for rank in range(3):
+        job.watcher.hear(rank, {"kind": messages.BYE, "status": 0})
+    job._turn()
+    assert job._end_by is None
+    job.watcher.states[2].gone = True
+    job._turn()
+    assert job._end_by is not None
+    assert job.said == []
+    assert job._conclude(137).status == 0

@@ -55,6 +55,7 @@ def test_a_rank_that_says_goodbye_is_not_lost(watching):
     turn(watching, lambda _: watching.states[1].ended)
     assert not turn(watching)
     assert (watching.states[1].count, watching.states[1].lost) == (7, False)
+    assert watching.states[1].gone
 
 
 def test_a_rank_whose_connection_ends_is_lost(watching):

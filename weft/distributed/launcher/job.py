@@ -19,6 +19,7 @@ from .watcher import Notice, RankState, Watcher, process_letter
 
 _TICK: Final = 0.1
 _GRACE: Final = 3.0  # seconds from a loss to the end of mpiexec, before it is ended by force
+_PARTING: Final = 6.0  # the same when all scripts are through, for what ranks do at their end
 
 
 @dataclass
@@ -109,8 +110,10 @@ class RankJob:
             self._react(notice)
         for state in self.watcher.silent_for(self._silence):
             self._give_up(state)
-        if (self._ending.lost and self._anyone_finished()) or self._chosen():
-            self._end_soon()  # ranks that are through wait, inside MPI, for those that are gone
+        if self._wait_in_vain():
+            self._end_soon(_PARTING)
+        elif self._chosen():
+            self._end_soon()
 
     def _react(self, notice: Notice) -> None:
         if notice.kind == "error":
@@ -151,10 +154,10 @@ class RankJob:
         _kill(state)
         self._lose(state.rank, text)
 
-    def _end_soon(self) -> None:
+    def _end_soon(self, seconds: float = _GRACE) -> None:
         """Let mpiexec end by itself, as it does when a rank fails; but not for long."""
         if self._end_by is None:
-            self._end_by = time.monotonic() + _GRACE
+            self._end_by = time.monotonic() + seconds
 
     # -- at the end --------------------------------------------------------------------------------
 
@@ -198,7 +201,7 @@ class RankJob:
             ending.status = 1
         elif chosen:
             ending.status = chosen
-        elif ending.lost and self._survive and self._anyone_finished():
+        elif self._survive and self._anyone_finished():
             ending.status = 0
         else:
             ending.status = status if status is not None and status >= 0 else 1
@@ -209,6 +212,15 @@ class RankJob:
     def _chosen(self) -> int:
         """Return the status, if not 0, with which a rank has ended by itself."""
         return next((s.status for s in self.watcher.states.values() if s.status), 0)
+
+    def _wait_in_vain(self) -> bool:
+        """Tell whether all are through, and some wait, inside MPI's end, for those that are gone.
+
+        One that is killed after it has said goodbye is not lost, and missed all the same.
+        """
+        states = self.watcher.states.values()
+        missed = self._ending.lost or (self._survive and any(s.gone for s in states))
+        return bool(missed) and self._anyone_finished()
 
     def _anyone_finished(self) -> bool:
         """Tell whether all are gone, and one of them by itself: not by an error, which ends too."""

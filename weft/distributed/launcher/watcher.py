@@ -55,6 +55,7 @@ class RankState:
     status: int | None = None  # with which it ended by itself
     ended: bool = False
     lost: bool = False
+    gone: bool = False  # whether its process has ended
     silent: bool = False
     slow: bool = False
 
@@ -125,7 +126,10 @@ class Watcher:
         self._selector.unregister(connection)
         connection.close()
         state = None if rank is None else self.states.get(rank)
-        if state is not None and not state.ended:
+        if state is None:
+            return
+        state.gone = True
+        if not state.ended:
             state.lost = True
             self._tell("lost", state, f"{state.name} was lost {state.doing}")
 
