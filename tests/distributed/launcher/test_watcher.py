@@ -84,6 +84,32 @@ def test_silence_is_told_once_and_its_end_too(watching, monkeypatch):
     made.close()
 
 
+@pytest.mark.parametrize("ending", [(messages.BYE,), (messages.BYE, messages.THROUGH)])
+def test_who_is_stopped_while_others_wait_for_its_end_is_told(watching, monkeypatch, ending):
+    made = connect(watching, 0)
+    for kind in ending:
+        beat(made, 3, kind=kind)
+    turn(watching, lambda _: watching.states[0].through == (messages.THROUGH in ending))
+    turn(watching, lambda _: watching.states[0].ended)
+    watching.states[0].heard -= 100
+    monkeypatch.setattr(watcher, "process_letter", lambda state: "T")
+    (notice,) = turn(watching, bool)
+    assert "rank 0" in notice.text
+    assert "stopped" in notice.text
+    assert [state.rank for state in watching.silent_for(50)] == [0]
+    made.close()
+
+
+def test_who_is_through_says_nothing_more(watching):
+    made = connect(watching, 0)
+    for kind in (messages.BYE, messages.THROUGH):
+        beat(made, 3, kind=kind)
+    turn(watching, lambda _: watching.states[0].through)
+    watching.states[0].heard -= 100
+    assert not turn(watching)
+    made.close()
+
+
 def test_a_silent_process_that_runs_is_not_given_up(watching, monkeypatch):
     made = connect(watching, 0)
     watching.states[0].heard -= 100

@@ -133,6 +133,7 @@ class Heartbeat:
     def stop(self) -> None:
         """Beat no more. The connection stays, and ends with the process: so its end is seen."""
         self._end.set()
+        self.say(messages.THROUGH)
         self._socket.detach()
 
 

@@ -1,8 +1,9 @@
 """What ranks and the launcher say to one another: lines of JSON over TCP.
 
 A rank says who it is (with the token that it got from the launcher, so that nobody else is
-believed), then how it is, and at last that it ends, or with which error. Nothing that is received
-is run or unpickled, and a line has a largest length.
+believed), then how it is, then that it ends, or with which error, and at last, when all others are
+through as well, that it says nothing more. Nothing that is received is run or unpickled, and a line
+has a largest length.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ LOGS: Final = "WEFT_RANK_LOGS"  # the folder of logs
 THREADS: Final = "WEFT_RANK_THREADS"  # threads of each rank, where the user said so
 MEMORY: Final = "WEFT_HOST_MEMORY"  # bytes that the ranks of a host may have together
 
-HELLO, BEAT, ERROR, BYE = "hello", "beat", "error", "bye"
+HELLO, BEAT, ERROR, BYE, THROUGH = "hello", "beat", "error", "bye", "through"
 
 
 def encode(kind: str, **said: Any) -> bytes:

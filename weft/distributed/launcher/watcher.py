@@ -23,6 +23,7 @@ SILENT_AFTER: Final = 3.0  # seconds, six beats
 _STRAGGLES: Final = 1.5  # times the median of what ranks compute between exchanges
 _SEEN: Final = 5  # before anyone is called slow
 _RUNS: Final = ("R", "S", "D")  # states of processes, as Linux tells them
+_STOPPED: Final = ("T", "t")
 _STATES: Final = {
     "T": "its process is stopped (SIGSTOP)",
     "t": "a debugger holds its process",
@@ -54,6 +55,7 @@ class RankState:
     joined: bool = False  # whether MPI has connected it with the others
     status: int | None = None  # with which it ended by itself
     ended: bool = False
+    through: bool = False  # it says nothing more
     lost: bool = False
     gone: bool = False  # whether its process has ended
     silent: bool = False
@@ -153,8 +155,10 @@ class Watcher:
             self._tell("back", state, f"{state.name} answers again")
         kind = said["kind"]
         if kind == messages.ERROR:
-            state.ended = True  # it will go, and that is no second event
+            state.ended = state.through = True  # it will go, and that is no second event
             self._tell("error", state, str(said.get("text", "")))
+        elif kind == messages.THROUGH:
+            state.through = True
         elif kind in (messages.BEAT, messages.BYE):
             self._note_progress(state, said)
             if kind == messages.BYE:
@@ -179,7 +183,7 @@ class Watcher:
         self._checked = now
         for state in self.states.values():
             quiet = now - state.heard
-            if quiet > SILENT_AFTER and not (state.ended or state.lost or state.silent):
+            if quiet > SILENT_AFTER and not (state.lost or state.silent or _may_be_quiet(state)):
                 state.silent = True
                 text = f"{state.name} has not answered for {quiet:.0f} s, {state.doing}"
                 self._tell("silent", state, text + _process_state(state))
@@ -245,6 +249,11 @@ class _Link:
             return self._rank is not None
         self._watcher.hear(self._rank, said)
         return True
+
+
+def _may_be_quiet(state: RankState) -> bool:
+    """Tell whether a rank has said all, and is not seen to be stopped: others wait for its end."""
+    return state.gone or (state.through and process_letter(state) not in _STOPPED)
 
 
 def _process_state(state: RankState) -> str:
