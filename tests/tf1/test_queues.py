@@ -7,6 +7,7 @@ import pytest
 
 import weft.tf1 as tf
 from weft.data import IterableSource, encode_example, write_tfrecords
+from weft.tf1 import queues
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +50,13 @@ def test_names_and_padding():
         assert sess.run(batch).tolist() == [[1, 0, 0], [3, 3, 3]]
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Threads that other tests of this process left may fill a queue, and are waited for."""
+    monkeypatch.setattr(queues, "_PATIENCE_SECONDS", 0.5)
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_queue_that_nothing_fills_says_so():
     queue = tf.FIFOQueue(3, tf.int32)
     out = queue.dequeue()
@@ -68,8 +76,9 @@ def test_a_queue_that_nothing_fills_says_so():
         tf.FIFOQueue(3, [tf.int32, tf.int32], shapes=[[]])
 
 
+@pytest.mark.usefixtures("impatient")
 def test_threads_with_other_work_are_not_waited_for():
-    stop = threading.Event()
+    stop, before = threading.Event(), set(threading.enumerate())
 
     def items():
         yield 1
@@ -77,6 +86,9 @@ def test_threads_with_other_work_are_not_waited_for():
 
     ahead = iter(IterableSource(items).prefetch(1))
     next(ahead)  # a thread of Weft's lives until the end
+    others = set(threading.enumerate()) - before
+    assert others
+    assert not any(map(queues._may_run, others))
     with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match="nothing fills"):
         sess.run(tf.FIFOQueue(3, tf.int32).dequeue())
     stop.set()
