@@ -126,10 +126,10 @@ def _time_stages(stages: dict[str, float]) -> None:
 
 
 def _timed(function: Callable[..., Any], stages: dict[str, float], stage: str) -> Any:
-    def timed(*args: Any) -> Any:
+    def timed(*args: Any, **options: Any) -> Any:
         start = time.process_time()
         try:
-            return function(*args)
+            return function(*args, **options)
         finally:
             stages[stage] += time.process_time() - start
 

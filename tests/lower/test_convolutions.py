@@ -97,6 +97,15 @@ def test_gradients_of_many_channels_are_read_along_these():
     assert product.windows.columns == ((3, 20 * 32), (3 * 32, 1))
 
 
+def test_kernels_of_one_element_read_the_places_alone_that_they_see():
+    x, y = array(4, 32, 16, 17), array(4, 8, 8, 9)
+    settings = {"stride": (2, 2)}
+    kernels = compiled(lambda x, y: F.conv_weight_grad(x, y, (1, 1), **settings), x, y)
+    (product,) = products(kernels)
+    assert product.windows.columns[-1] == (32, 1)
+    assert product.y.strides[0] == 8 * 9 * 32  # of the 16 * 17 places of an image
+
+
 LAYOUTS = {
     "channels last": lambda x: x.permute((0, 3, 1, 2)),
     "flipped": lambda x: x.flip((2,)),

@@ -52,6 +52,7 @@ def lower_weight_gradient(lowered: Lowering, node: Node, x: View, y: View, out: 
     """Add the kernels of the adjoint in the weight."""
     kernel, stride, padding, dilation, groups = node.attrs
     counts = y.shape[2:]
+    x, stride = _seen_alone(x, kernel, stride, padding, counts)
     settings = (x.shape[2:], kernel, counts, stride, padding, dilation)
     axes = [_whole_axis(*each) for each in zip(*settings, strict=True)]
     apart = (y.shape[0], groups, y.shape[1] // groups, size_of(counts))
@@ -59,12 +60,24 @@ def lower_weight_gradient(lowered: Lowering, node: Node, x: View, y: View, out: 
     small = x.shape[0] > 1 and size_of(out.shape[1:]) < size_of(counts)
     multiply = _sum_over_images if small else _multiply_all_images
     if not _turns(x, axes, out.shape[1]):
-        multiply(lowered, node, rows, _taken(lowered, node, x, axes, counts), out)
+        multiply(lowered, node, rows, _taken(lowered, node, x, axes, counts, stride), out)
         return
-    taken = _taken_channels_last(lowered, node, x, axes, counts)
+    taken = _taken_channels_last(lowered, node, x, axes, counts, stride)
     made = lowered.scratch((out.shape[0], *kernel, out.shape[1]), out.dtype, node.name)
     multiply(lowered, node, rows, taken, made)
     lowered.copy(made.permuted((0, len(out.shape) - 1, *range(1, len(out.shape) - 1))), out)
+
+
+def _seen_alone(
+    x: View, kernel: Shape, stride: Shape, padding: Sequence[tuple[int, int]], counts: Shape
+) -> tuple[View, Shape]:
+    """Return images of those places alone that windows of one element see, and strides of these."""
+    alone = [k == 1 and tuple(p) == (0, 0) for k, p in zip(kernel, padding, strict=True)]
+    every = [s if one else 1 for s, one in zip(stride, alone, strict=True)]
+    sizes = [c if one else n for c, n, one in zip(counts, x.shape[2:], alone, strict=True)]
+    strides = [s * e for s, e in zip(x.strides[2:], every, strict=True)]
+    seen = View(x.buffer, (*x.shape[:2], *sizes), (*x.strides[:2], *strides), x.offset)
+    return seen, tuple(s // e for s, e in zip(stride, every, strict=True))
 
 
 def _turns(x: View, axes: Sequence[Axis], channels: int) -> bool:
@@ -78,9 +91,11 @@ def _turns(x: View, axes: Sequence[Axis], channels: int) -> bool:
     return bool(channels >= VECTOR and along >= VECTOR)
 
 
-def _taken(lowered: Lowering, node: Node, x: View, axes: Sequence[Axis], counts: Shape) -> Taken:
+def _taken(
+    lowered: Lowering, node: Node, x: View, axes: Sequence[Axis], counts: Shape, stride: Shape
+) -> Taken:
     """Return windows whose columns go through the kernel for each channel."""
-    kernel, stride, _, dilation, groups = node.attrs
+    kernel, _, _, dilation, groups = node.attrs
     padded = padded_images(lowered, x, axes)
     channels, channel = x.shape[1] // groups, padded.strides[1]
     spread = [steps(*each) for each in zip(counts, _scaled(padded.places, stride), strict=True)]
@@ -90,10 +105,10 @@ def _taken(lowered: Lowering, node: Node, x: View, axes: Sequence[Axis], counts:
 
 
 def _taken_channels_last(
-    lowered: Lowering, node: Node, x: View, axes: Sequence[Axis], counts: Shape
+    lowered: Lowering, node: Node, x: View, axes: Sequence[Axis], counts: Shape, stride: Shape
 ) -> Taken:
     """Return windows whose columns go through the channels for each element of the kernel."""
-    kernel, stride, _, dilation, groups = node.attrs
+    kernel, _, _, dilation, groups = node.attrs
     (images, channels, *sizes), (image, channel, *strides) = x.shape, x.strides
     turned = View(x.buffer, (images, 1, *sizes, channels), (image, 0, *strides, channel), x.offset)
     padded = padded_images(lowered, turned, [*axes, Axis(channels, 0, channels)])
