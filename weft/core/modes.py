@@ -222,6 +222,16 @@ def current_recorder() -> Any:
     return None if tracer is None or not tracer.root.recording else tracer.root
 
 
+def note_look(x: Any) -> None:
+    """Tell whoever puts operations off that Python looks at a tensor that was there before.
+
+    What it does next may depend on that, and another call may find something else.
+    """
+    run = current_deferral()
+    if run is not None:
+        run.looked_at(x)
+
+
 def refuse_recording(what: str, *, once: bool = False, in_parts: bool = False) -> None:
     """End the recording that runs, if one does, at what only eager mode can do.
 

@@ -25,10 +25,19 @@ from .errors import (
     GradientError,
     ShapeError,
     Site,
+    is_weft_code,
     user_site,
 )
 from .large import LARGE, door
-from .modes import current_interpreter, current_recorder, current_tracer, is_grad_enabled, modes
+from .modes import (
+    current_deferral,
+    current_interpreter,
+    current_recorder,
+    current_tracer,
+    is_grad_enabled,
+    modes,
+    note_look,
+)
 from .shape import Shape
 from .tape import UNCHAINED, HookHandle, Leaf, TapeNode, add_hook, watch_of
 from .wording import worded
@@ -118,6 +127,8 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Tell whether gradients with respect to this tensor are recorded; may be set on leaves."""
+        if modes.interpreters and not is_weft_code(sys._getframe(1).f_code):
+            note_look(self)
         return self._node is not None
 
     @requires_grad.setter
@@ -148,8 +159,10 @@ class Tensor:
     @property
     def grad(self) -> Any:
         """Return the gradient that `backward` left here, or None."""
-        if modes.interpreters and (recorder := current_recorder()) is not None:
-            return recorder.grads.read(self)
+        if modes.interpreters:
+            if (recorder := current_recorder()) is not None:
+                return recorder.grads.read(self)
+            note_look(self)
         return self._kept_grad()
 
     @grad.setter
@@ -211,7 +224,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """Return a tensor of the same value that is cut off from the graph."""
-        tracer = current_tracer()
+        tracer = current_tracer() or current_deferral()
         if tracer is None:
             alone = wrap(self._value)
             return alone if modes.base is None else placed_like(self, alone)
@@ -222,9 +235,11 @@ class Tensor:
 
     def _read(self) -> np.ndarray[Any, Any]:
         """Return the value for Python to look at: what it does next may depend on it."""
-        if modes.interpreters and (recorder := current_recorder()) is not None:
-            seen: np.ndarray[Any, Any] = recorder.look(self)
-            return seen
+        if modes.interpreters:
+            if (recorder := current_recorder()) is not None:
+                seen: np.ndarray[Any, Any] = recorder.look(self)
+                return seen
+            note_look(self)
         value: np.ndarray[Any, Any] = to_host(self._value)
         return value
 
@@ -301,9 +316,11 @@ class Tensor:
                 "use x.any() or x.all()"
             )
             raise worded(error, "bool()", dict, (self,))
-        if modes.interpreters and (recorder := current_recorder()) is not None:
-            truth: bool = recorder.truth(self)
-            return truth
+        if modes.interpreters:
+            if (recorder := current_recorder()) is not None:
+                truth: bool = recorder.truth(self)
+                return truth
+            note_look(self)
         return bool(self._value.item())
 
     def __float__(self) -> float:
@@ -339,6 +356,7 @@ class Tensor:
             ) from None
 
     def __repr__(self) -> str:
+        note_look(self)
         return format_tensor(self)
 
     __hash__ = object.__hash__  # identity: == compares elements
@@ -393,6 +411,7 @@ class Tensor:
             recorded: Tensor = recorder.copied(self)
             memo[id(self)] = recorded
             return recorded
+        note_look(self)
         copy = placed_like(self, wrap(self._value, cls=type(self)))
         if isinstance(self._node, Leaf):
             copy._node = Leaf(self._node.site)
@@ -401,6 +420,7 @@ class Tensor:
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
+        note_look(self)
         where = None if self.device == places.CPU else str(self.device)
         return (_rebuild, (type(self), to_host(self._value), self.requires_grad, where))
 

@@ -246,7 +246,9 @@ class Deferring(PutOffRun):
     def plan_of_example(self, result: Any) -> ExamplePlan | None:
         """Return what this example put off as a plan; None if it did more than that."""
         state = self.state
-        if state.has_written or self.late.signatures or state.records is not self.records:
+        if state.has_written or state.has_looked or self.has_looked:
+            return None
+        if self.late.signatures or state.records is not self.records:
             return None  # a plan would not write again, and has all rows of its example
         chunk = self.records.cut(self.count)
         if chunk is None or chunk.first != state.first:

@@ -27,8 +27,8 @@ class ExampleState:
     """
 
     __slots__ = (
-        *("awaited", "brought", "data", "draws", "first", "has_written", "index", "records"),
-        *("slots", "task"),
+        *("awaited", "brought", "data", "draws", "first", "has_looked", "has_written", "index"),
+        *("records", "slots", "task"),
     )
 
     def __init__(self, index: int, run: PutOffRun) -> None:
@@ -38,6 +38,7 @@ class ExampleState:
         self.task: Any = None
         self.awaited = -1
         self.has_written = False  # to a tensor from outside
+        self.has_looked = False  # at the value of one
         self.brought: dict[int, int] = {}
         self.draws: dict[int, tuple[Generator, int]] = {}
         self.data: dict[int, tuple[Tensor, DeferredTensor]] = {}

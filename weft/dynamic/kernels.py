@@ -8,7 +8,7 @@ from ..autodiff.batching.fallback import one_by_one
 from ..core.batching import BatchedCall, rule_of
 from ..core.dispatch import ERRORS, explain, group, run
 from ..core.op import F, random
-from ..core.shape import TensorType
+from ..core.shape import TensorType, type_of
 from ..ops.movement.join import stack
 from .signatures import BatchSignature, ValueDependentError
 
@@ -35,6 +35,14 @@ class OpWork:
         if any(not isinstance(size, int) for kind in found for size in kind.shape):
             raise ValueDependentError
         return found
+
+    def is_open(self, inputs: tuple[Any, ...]) -> bool:
+        """Tell whether the shapes of results follow from values of operands."""
+        try:
+            self.types([None if x is None else type_of(x) for x in inputs], inputs)
+        except ValueDependentError:
+            return True
+        return False
 
     @property
     def stacks(self) -> int | None:

@@ -50,7 +50,7 @@ class ManyCalls:
         """Run all examples, and return their results as the function was asked to."""
         with rare_collection:
             self._run_all()
-            self.plans.keep(self._new)
+            self.plans.keep(self._new, self.run.table.all)
             return reduced(self.function.reduce, self.run, self.found)
 
     def _run_all(self) -> None:

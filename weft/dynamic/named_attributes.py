@@ -57,7 +57,11 @@ class NamedAttributes:
         values = [self._attributes.get(name, AGAIN) for name in new]
         self._names += new
         self._values += values
-        return [value for value in values if not _is_known(value)]
+        return [value for value in values if not is_known(value) and not _is_tensor(value)]
+
+    def tensors(self) -> list[Tensor]:
+        """Return the tensors that are read of it."""
+        return [value for value in self._values if _is_tensor(value)]
 
     def is_same(self) -> bool:
         """Tell whether it has the same attributes, and those that are read are as they were."""
@@ -66,7 +70,12 @@ class NamedAttributes:
         )
 
 
-def _is_known(value: Any) -> bool:
-    """Tell whether there is no more to a value than which it is: tensors are data."""
+def is_known(value: Any) -> bool:
+    """Tell whether there is no more to a value than which it is."""
     kind = value.__class__
-    return value is AGAIN or kind in ATOMS or kind is float or isinstance(value, Tensor)
+    return value is AGAIN or kind in ATOMS or kind is float
+
+
+def _is_tensor(value: Any) -> bool:
+    """Tell whether a value is data."""
+    return isinstance(value, Tensor)

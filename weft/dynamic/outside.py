@@ -19,7 +19,8 @@ from typing import Any
 
 from ..capture.watch.trust import Owner, is_library_class, is_library_module, owner_of
 from ..core.rng import Generator
-from .named_attributes import NamedAttributes, is_read_by_name
+from ..core.tensor import Tensor
+from .named_attributes import NamedAttributes, is_known, is_read_by_name
 from .structure import OpaqueError, StructureWalk, Wrapped
 
 MOST_OBJECTS = 20_000
@@ -68,6 +69,7 @@ class FunctionSurroundings:
         self._named: set[str] = set()
         self._objects: list[NamedAttributes] = []
         self._reads_all = False  # whether code may read attributes without naming them
+        self._tensors: dict[int, Tensor] = {}
         self._met: set[int] = set()
         self._alive: list[Any] = []
         self.include(*roots)
@@ -118,6 +120,14 @@ class FunctionSurroundings:
         return all(x.is_same() for x in self._objects) and all(
             walk.is_same() for walk in self._walks
         )
+
+    def holds(self, x: Tensor) -> bool:
+        """Tell whether a tensor is one of those that are reached: it is there in any call."""
+        if id(x) not in self._tensors:
+            found = [y for walk in self._walks for y in walk.tensors]
+            found += [y for held in self._objects for y in held.tensors()]
+            self._tensors = {id(y): y for y in found}
+        return id(x) in self._tensors
 
     # -- the walk ----------------------------------------------------------------------------------
 
@@ -206,6 +216,8 @@ class FunctionSurroundings:
                 yield x
             elif callable(x) or isinstance(x, DESCRIPTORS):
                 self._members.append((name, x))
+            elif not (_is_special(name) or is_known(x) or hasattr(x, "__get__")):
+                self._members.append((name, x))  # a list that all its objects share, say
         for base in kind.__bases__:
             if base is not object:
                 yield base if made else instance_of(base)

@@ -16,17 +16,19 @@ from ..core.device import current_device
 from ..core.dtype import DType, default_float
 from ..core.modes import is_grad_enabled
 from ..core.rng import Generator
+from ..core.tensor import Constant
 from ..core.tree import Structure, flatten
 from .agenda import Ints
 from .deferred import DeferredTensor
 from .example_state import ExampleState
 from .outside import FunctionSurroundings, instance_of
 from .records import NUMBERS, Chunk
-from .signatures import Slot, interning
+from .signatures import BatchSignature, Slot, interning
 from .structure import ATOMS, OpaqueError, StructureWalk, are_same
 
 MOST_PLANS = 1 << 16  # examples that are remembered
 MOST_ROWS = 1 << 23  # rows of all plans
+MADE = "the code computes a tensor without operations, or by a Function"
 
 
 class Draw(NamedTuple):
@@ -131,6 +133,7 @@ class Plans:
         self._contexts: dict[Any, int] = {}
         self._by_key: dict[Any, Any] = {}
         self._by_id: dict[int, dict[int, Known]] = {}  # by context, and by the example's identity
+        self._told: set[int] = set()  # signatures of which a later call knows all
         self._rows = 0
 
     @property
@@ -185,8 +188,11 @@ class Plans:
             self._by_id.setdefault(context, {})[id(example)] = Known(walk, plan[0])
         return walk, plan[0]
 
-    def keep(self, new: Sequence[NewPlan]) -> None:
-        """Keep the plans of a call, if nothing outside and none of these examples was changed."""
+    def keep(self, new: Sequence[NewPlan], signatures: Sequence[BatchSignature]) -> None:
+        """Keep the plans of a call, if nothing outside and none of these examples was changed.
+
+        signatures   by number, those that plans speak of
+        """
         if not new:
             return
         with interning:
@@ -197,17 +203,43 @@ class Plans:
                 unchanged = are_same([x.known.walk for x in new])
                 for context, known in new:
                     if unchanged or known.walk.is_same():
-                        self._keep(context, known)
+                        self._keep(context, known, signatures)
                 while self._size() > MOST_PLANS or self._rows > MOST_ROWS:
                     self._forget()
 
-    def _keep(self, context: int, known: Known) -> None:
+    def _keep(self, context: int, known: Known, signatures: Sequence[BatchSignature]) -> None:
         walk = known.walk
-        self._by_id.setdefault(context, {})[id(walk.root)] = known
         if known.plan is not None:
             known.plan.settle()
+            used = np.flatnonzero(np.bincount(known.plan.columns[0])).tolist()
+            if not all(self._is_told(signatures[i]) for i in used):
+                known = known._replace(plan=None)
+        self._by_id.setdefault(context, {})[id(walk.root)] = known
+        if known.plan is not None:
             self._by_key[walk.key, context] = known.plan, walk.others
             self._rows += len(known.plan)
+
+    def _is_told(self, signature: BatchSignature) -> bool:
+        """Tell whether a later call knows all that a signature's operations share.
+
+        It does not of a tensor that the code made in a way of its own, by a Function, say.
+        """
+        if signature.index not in self._told:
+            slots = [spec for spec in signature.specs if spec.__class__ is Slot]
+            if not all(map(self._is_found, slots)):
+                self.outside.reason = MADE
+                return False
+            self._told.add(signature.index)
+        return True
+
+    def _is_found(self, slot: Slot | None) -> bool:
+        """Tell whether a later call finds in a slot what belongs there then."""
+        if slot is None:
+            return True
+        if slot.made is not None:
+            return all(map(self._is_found, slot.made.slots))
+        x = slot.tensor
+        return x is None or x.__class__ is Constant or self.outside.holds(x)
 
     def _size(self) -> int:
         return sum(map(len, self._by_id.values()))

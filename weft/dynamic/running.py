@@ -33,6 +33,8 @@ from .statistics import BatchPlan
 from .written_calls import LATE
 
 _index = attrgetter("index")
+LOOKED = "the code reads the value of a tensor that it did not compute"
+SIZES = "the code computes a tensor whose size follows from values"
 
 
 class PutOffRun:
@@ -44,6 +46,7 @@ class PutOffRun:
         self.count = 0  # of values
         self.plan = BatchPlan(table)
         self.has_read = False  # whether a value was read
+        self.has_looked = False  # whether all examples see what no plan knows
         self.shared = SharedTensors(self)
         self.closed: list[ClosedValues] = []
         self._open()
@@ -257,6 +260,16 @@ class PutOffRun:
             "a parameter, a buffer or another tensor from outside is shared by all examples and "
             "cannot take the value of one; return the value from the function instead"
         )
+
+    def looked_at(self, x: Tensor) -> None:
+        """Note that code looks at a tensor that is not put off: no plan knows what it found."""
+        self.state.has_looked = True
+        self.plan.reason = self.plan.reason or LOOKED
+
+    def saw_sizes(self) -> None:
+        """Note that all examples may look at sizes that follow from values."""
+        self.has_looked = True
+        self.plan.reason = self.plan.reason or SIZES
 
     def before_write(self, target: Tensor) -> None:
         """Run what was put off before a tensor from outside, which it may use, is written."""

@@ -13,6 +13,7 @@ from ..core.modes import modes, run_below
 from ..core.shape import type_of
 from ..core.tensor import Constant, Tensor
 from .deferred import DeferredTensor
+from .kernels import OpWork
 from .signatures import BatchSignature, Made, SignatureTable, Slot
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ class SharedTensors:
         known = self._made.get(key)
         if known is None or any(x is not y for x, y in zip(known[0], values, strict=True)):
             made = run_below(self._run.below, work.alone, inputs)
+            if isinstance(work, OpWork) and work.is_open(inputs):
+                self._run.saw_sizes()
             self._made[key] = known = values, made
             for i, y in enumerate(made if isinstance(made, tuple) else (made,)):
                 slot = self.table.slot((key[0], key[1:], i), y, keep=False)
