@@ -70,8 +70,11 @@ NAMES = (TREE, f"{BALANCED}, {FEW}", BALANCED, TAGGER, PARSER)
 def workload(
     training: Any, losses: Callable[[Any], Any], batches: Batches, seen: bool = False
 ) -> Callable[[], Any]:
-    """Return a step on a new batch each time; where asked, after an epoch over all examples."""
-    epochs = iter([batches.pool] if seen else [])
+    """Return a step on a new batch each time; where asked, after two epochs over all examples.
+
+    Paths of examples that read values are noted in the second one.
+    """
+    epochs = iter([batches.pool] * 2 if seen else [])
 
     def run() -> None:
         for pool in epochs:
@@ -275,7 +278,7 @@ def scheduling() -> None:
         pool, size = batches.pool, batches.size
         new = [pool[start : start + size] for start in range(0, len(pool), size)]
         seen = [batches.draw() for _ in range(8)]
-        for label, given in (("new", new), ("seen", seen)):
+        for label, given in (("new", new), ("again", new), ("seen", seen)):
             parts = [_parts(training, losses, batch, computing) for batch in given]
             whole, forward = (statistics.median(column) for column in zip(*parts, strict=True))
             row = f"{1e3 * whole:>10.1f}{1e3 * forward:>12.1f}{forward / whole:>8.0%}"

@@ -148,3 +148,11 @@ def test_tensors_that_are_only_computed_with_have_plans():
     other_weight(None)
     assert values(function([1, 2])) == [6.0, 12.0]
     assert function.plan().stats()["planned"] == 2
+
+
+def test_what_an_inner_function_reads_of_an_outer_one():
+    inner = wf.batched(lambda x, h: x * 2.0 if h.sum() > 0 else x * 3.0)
+    outer = wf.batched(lambda x: inner([number(1), number(2)], number(x))[1])
+    for _ in range(3):
+        assert values(outer([1.0, -1.0])) == [4.0, 6.0]
+        assert values(outer([-1.0, 1.0])) == [6.0, 4.0]

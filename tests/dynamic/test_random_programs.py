@@ -15,7 +15,7 @@ def check(seed, dtype="float64"):
     program = PerExample(seed, dtype)
     given = examples(seed, 8, dtype)
     together = wf.batched(program)
-    for batch in (given, given[::-2], [*given[:3], *examples(seed + 1, 2, dtype)]):
+    for batch in (given, given[::-2], [*given[:3], *examples(seed + 1, 2, dtype)], given, given):
         expected = results_and_gradients(program, [program(example) for example in batch])
         assert_equal(results_and_gradients(program, together(batch)), expected, dtype)
 

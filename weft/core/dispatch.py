@@ -177,7 +177,7 @@ def _scalar_constant(scalar: Number, dtype: dt.DType) -> Tensor:
     if tensor is None:
         tensor = constant(scalar_array(scalar, dtype))
         if scalar != 0 and len(known) < _MAX_SCALARS:
-            known[scalar] = tensor
+            known[scalar if type(scalar) is int else float(scalar)] = tensor
     return tensor
 
 

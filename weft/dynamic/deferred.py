@@ -13,12 +13,13 @@ import numpy as np
 from ..core.device import CPU, device
 from ..core.dtype import DType
 from ..core.errors import ShapeError
-from ..core.modes import current_interpreter
+from ..core.modes import current_interpreter, note_look
 from ..core.shape import size_of
 from ..core.tensor import Tensor
 
 if TYPE_CHECKING:
     from .deferring import Deferring
+    from .reads import Reads
 
 _SLOTS = vars(Tensor)
 _PARTS = ("_value", "_node", "_site", "_paused", "_mark")
@@ -111,18 +112,37 @@ class DeferredTensor(Tensor):
 
     # -- reading values ----------------------------------------------------------------------------
 
+    def _looked(self) -> tuple[np.ndarray[Any, Any], Reads | None]:
+        """Return the value, and who is to know what code does with it."""
+        run = self.run
+        if current_interpreter() is not run:  # it is from outside for whoever looks
+            note_look(self)
+        return run.read(self), run.state.reads
+
     def _read(self) -> np.ndarray[Any, Any]:
-        return self.run.read(self)
+        array, reads = self._looked()
+        if reads is not None:
+            reads.know(self, array)
+        return array
 
     def item(self) -> Any:
         """Return the only element as a Python number."""
         self._check_single("item()")
-        return self._read().item()
+        array, reads = self._looked()
+        return array.item() if reads is None else reads.number(self, array)
+
+    def tolist(self) -> Any:
+        """Return the value as nested Python lists (a number if 0-d)."""
+        array, reads = self._looked()
+        if reads is None:
+            return array.tolist()
+        return reads.numbers(self, array) if array.ndim else reads.number(self, array)
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
             return super().__bool__()
-        return bool(self._read().item())
+        array, reads = self._looked()
+        return bool(array.item()) if reads is None else reads.truth(self, array)
 
     def __iter__(self) -> Any:
         if self.ndim == 0:

@@ -22,7 +22,9 @@ from .deferred import DeferredTensor
 from .example_draws import ExampleDraws
 from .example_state import ExampleState
 from .kernels import OpWork
+from .paths import EndedExample
 from .plans import ExamplePlan, plan_of
+from .reads import plain_number
 from .running import PutOffRun
 from .sharing import check_on_host
 from .signatures import BatchSignature, SignatureTable, Slot, ValueDependentError, attrs_key
@@ -50,6 +52,8 @@ class Deferring(PutOffRun):
         """Put one operation off, and return what stands for its results."""
         if hasattr(op, "trace"):  # a Function of the user's, with a derivative of its own
             return self.at_once(op, inputs, attrs)
+        if self.state.reads is not None and self.state.reads.gave_numbers:
+            attrs = tuple(map(plain_number, attrs))
         specs, refs, level = self.operands(op, inputs)
         try:
             key = (op, attrs_key(attrs), specs, self.grad())
@@ -237,16 +241,27 @@ class Deferring(PutOffRun):
     def enter(self, state: ExampleState) -> None:
         """Let what follows belong to an example, from its first operation on."""
         self.records.cut(self.count)
-        self.state = state
+        self.go_on(state)
 
     def go_on(self, state: ExampleState) -> None:
-        """Let what follows belong to an example that was suspended: it will have no plan."""
+        """Let what follows belong to an example that was suspended, or begins."""
         self.state = state
+        if self.turns is not None:
+            self.turns.begin(state, self.count)
+
+    def plans_of_paths(self, ended: Sequence[EndedExample]) -> list[ExamplePlan | None]:
+        """Return the plans of examples that read values, of a run that is complete.
+
+        What was closed in between, to write a tensor say, is no part of a plan.
+        """
+        if self.turns is None or len(self.closed) > 1:
+            return [None] * len(ended)
+        return self.turns.plans(ended, self.table, self.count)
 
     def plan_of_example(self, result: Any) -> ExamplePlan | None:
         """Return what this example put off as a plan; None if it did more than that."""
         state = self.state
-        if state.has_written or state.has_looked or self.has_looked:
+        if state.reads or not self.knows_all(state):
             return None
         if self.late.signatures or state.records is not self.records:
             return None  # a plan would not write again, and has all rows of its example
@@ -257,6 +272,10 @@ class Deferring(PutOffRun):
         if plan is not None:
             self.records.chunks[-1] = chunk._replace(plan=plan)
         return plan
+
+    def knows_all(self, state: ExampleState) -> bool:
+        """Tell whether an example did and saw no more than what a plan says."""
+        return not (state.has_written or state.has_looked or self.has_looked)
 
     # -- operands ----------------------------------------------------------------------------------
 
@@ -308,7 +327,9 @@ class Deferring(PutOffRun):
 
     def number(self, value: float) -> Tensor:
         """Return what stands for a number that is made a tensor here."""
-        dtype = default_float() if value.__class__ is float else int64
+        dtype = int64
+        if value.__class__ is float:
+            dtype, value = default_float(), plain_number(value)
         signature = self._numbers.get(dtype)
         if signature is None:
             signature = self.table.data(self.table.kind(TensorType((), dtype)))

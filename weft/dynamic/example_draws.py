@@ -16,6 +16,12 @@ class ExampleDraws:
         self._calls: dict[int, tuple[Generator, int, int]] = {}
         self._streams: dict[tuple[int, int], Generator] = {}
 
+    def again(self) -> ExampleDraws:
+        """Return the same streams, from their beginning."""
+        found = ExampleDraws()
+        found._calls = self._calls
+        return found
+
     def state(self, generator: Generator, blocks: int, example: int) -> np.ndarray[Any, Any]:
         """Return the state for the next draw of an example."""
         found = self._streams.get((id(generator), example))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.rng import Generator
 from ..core.tensor import Tensor
 from .deferred import DeferredTensor
+from .reads import Reads
 from .signatures import Slot
 
 if TYPE_CHECKING:
@@ -24,11 +25,13 @@ class ExampleState:
     draws     what states were drawn, by the identity of their tensors
     data      what stands for the tensors that it made and brought, by identity
     slots     those of shared tensors that are data here, by identity
+    owner     its number among those that had a turn
+    reads     what its code reads of values, if that is to be known
     """
 
     __slots__ = (
         *("awaited", "brought", "data", "draws", "first", "has_looked", "has_written", "index"),
-        *("records", "slots", "task"),
+        *("owner", "reads", "records", "slots", "task"),
     )
 
     def __init__(self, index: int, run: PutOffRun) -> None:
@@ -43,3 +46,5 @@ class ExampleState:
         self.draws: dict[int, tuple[Generator, int]] = {}
         self.data: dict[int, tuple[Tensor, DeferredTensor]] = {}
         self.slots: dict[int, Slot] = {}
+        self.owner = -1
+        self.reads: Reads | None = None

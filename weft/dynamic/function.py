@@ -68,8 +68,10 @@ class ExampleFunction:
                 f"batched: examples must be a list of them. Received: {type(examples).__name__}"
             ) from None
         calls = ManyCalls(self, given, shared, start)
-        self._last = calls.run.plan
-        return calls.results()
+        try:
+            return calls.results()
+        finally:
+            self._last = calls.run.plan  # of the run that gave them: there may have been another
 
     def plan(self) -> BatchPlan:
         """Return how the last call was run: its `stats()`, and a picture by `draw(path)`."""

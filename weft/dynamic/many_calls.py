@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.dispatch import ERRORS
 from ..core.errors import ArgumentError, is_from_signal
 from ..core.modes import current_interpreter, interpret_with, refuse_recording
 from ..core.tree import flatten
+from .choices import other_paths
 from .collecting import rare_collection
 from .deferred import DeferredTensor
 from .deferring import Deferring
 from .example_state import ExampleState
-from .plans import Known, NewPlan
+from .paths import EndedExample, Turns
+from .plans import Known, NewPlan, leaves_of
+from .reads import Reads, plain_number
 from .replaying import SeenExample, replay
 from .results import ExampleError, checked, explain_depth, note_example, reduced, settled
 from .shared_parts import SharedParts
+from .structure import are_same
 from .suspension import ThreadTask, line_of, task_class
 
 if TYPE_CHECKING:
     from .function import ExampleFunction
+    from .signatures import SignatureTable
     from .structure import StructureWalk
+
+
+class NumbersRefusedError(Exception):
+    """Says that code which was given numbers that it read has failed: perhaps because of these."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 class ManyCalls:
@@ -33,18 +46,31 @@ class ManyCalls:
         self.function, self.examples, self.shared, self.start = function, examples, shared, start
         table, self.plans = function.begin()
         self.context = self.plans.context(shared)
-        self.run = Deferring(table, current_interpreter())
-        self.run.plan.examples = len(examples)
-        self.run.plan.reason = self.plans.reason
-        given = flatten(shared)[0]
-        self.run.shared.given = given
-        self.run.shared.arguments = {id(x): i for i, x in enumerate(given)}
+        self.run = self._new_run(table)
         self.found: list[Any] = [None] * len(examples)
         self.waiting: list[tuple[int, ExampleState, Any]] = []
         self._walks: list[StructureWalk] = []  # through the examples that ran
         self._new: list[NewPlan] = []
         self._common: SharedParts | None = None
         self._known: list[Known] | None = None  # examples that were seen, if all were
+        self._ended: list[tuple[EndedExample, StructureWalk]] = []  # of those that read values
+        self._notes_reads = self.plans.trust.looks()
+
+    def _new_run(self, table: SignatureTable) -> Deferring:
+        run = Deferring(table, current_interpreter())
+        run.plan.examples = len(self.examples)
+        run.plan.reason = self.plans.reason
+        given = flatten(self.shared)[0]
+        run.shared.given = given
+        run.shared.arguments = {id(x): i for i, x in enumerate(given)}
+        return run
+
+    def _start_over(self) -> None:
+        """Forget what was put off; random numbers are drawn as if it had not been."""
+        run = self._new_run(self.run.table)
+        run.streams = self.run.streams.again()
+        self.run, self.found = run, [None] * len(self.examples)
+        self._walks, self._new, self._ended, self._common = [], [], [], None
 
     def results(self) -> Any:
         """Run all examples, and return their results as the function was asked to."""
@@ -56,18 +82,43 @@ class ManyCalls:
     def _run_all(self) -> None:
         """Find the results of all examples; end those that wait if one fails."""
         try:
-            with interpret_with(self.run):
-                if not self._replay_all():
-                    for i, example in enumerate(self.examples):
-                        self._begin(i, example)
-                    while self.waiting:
-                        self._go_on()
-            self._finish()
+            if not self._go_by_plans():
+                self._run_code(range(len(self.examples)))
+                self._finish()
+                self._new += self._plans_of_paths()
+        except NumbersRefusedError as refused:
+            self._stop()
+            if not self._is_unchanged():
+                raise refused.error from None
+            self._run_with_plain_numbers()
         except BaseException:
             self._stop()
             raise
 
-    def _replay_all(self) -> bool:
+    def _run_with_plain_numbers(self) -> None:
+        """Run all code again, with Python's own floats where it reads such, as it does from now on.
+
+        If it fails again, it was not for those.
+        """
+        self.plans.gives_numbers = False
+        self._start_over()
+        try:
+            self._run_all()
+        except BaseException:
+            self.plans.gives_numbers = True
+            raise
+
+    def _run_code(self, chosen: Iterable[int]) -> None:
+        """Run the code of some examples."""
+        with interpret_with(self.run):
+            for i in chosen:
+                self._begin(i, self.examples[i])
+            while self.waiting:
+                self._go_on()
+
+    # -- by plans ----------------------------------------------------------------------------------
+
+    def _go_by_plans(self) -> bool:
         """Go by plans if all examples have one; tell whether they have."""
         if self.context is None or not self.examples:
             return False
@@ -81,9 +132,71 @@ class ManyCalls:
         ]
         if len(seen) < len(self.examples):
             return False
-        self.run.plan.planned += len(seen)
-        self.found = replay(self.run, seen)
+        if all(x.plan.choices is None for x in seen):
+            self._replay(range(len(seen)), seen)
+            self._finish()
+            return True
+        if not self.plans.trust or not self.run.has_arenas:
+            return False
+        self._go_by_paths(seen)
         return True
+
+    def _replay(self, chosen: Sequence[int], seen: Sequence[SeenExample]) -> list[int]:
+        """Put off what some plans say; return the numbers of the first values of each."""
+        self.run.plan.planned += len(chosen)
+        self.run.enter(ExampleState(self.start, self.run))  # these are none of an example's own
+        with interpret_with(self.run):
+            results, firsts = replay(self.run, [seen[i] for i in chosen])
+        for i, result in zip(chosen, results, strict=True):
+            self.found[i] = result
+        return firsts
+
+    def _go_by_paths(self, seen: Sequence[SeenExample]) -> None:
+        """Go by plans of examples that read values, as if these led where they did.
+
+        Where they lead elsewhere, code runs, in a run of its own: nothing that was computed on a
+        path that nobody goes may have a part in gradients.
+        """
+        other = self._with_other_paths(seen)
+        self.plans.trust.note(len(seen) - len(other), len(seen))
+        if other:
+            self._start_over()
+            self.run.plan.differed = len(other)
+            self._run_code(other)
+            if same := sorted({*range(len(seen))} - {*other}):
+                self._replay(same, seen)
+            self._finish()
+            self._new += self._plans_of_paths()
+
+    def _with_other_paths(self, seen: Sequence[SeenExample]) -> list[int]:
+        """Run all plans, and return the examples that read other values than these say."""
+        firsts = self._replay(range(len(seen)), seen)
+        try:
+            self.run.close()
+        except ERRORS as error:  # on a path that is none, or else code will say so
+            if is_from_signal(error):
+                raise
+            return [*range(len(seen))]
+        return other_paths([x.plan.choices for x in seen], firsts, self.run.ran_values())
+
+    def _plans_of_paths(self) -> list[NewPlan]:
+        """Return new plans of the examples whose code has read values."""
+        if self.context is None or not self._ended:
+            return []
+        made = self.run.plans_of_paths([ended for ended, _ in self._ended])
+        old = self._known or ()
+        before = {id(x.walk): x.plan for x in old if x.plan is not None}
+        pairs = [
+            (before.get(id(walk)), plan) for (_, walk), plan in zip(self._ended, made, strict=True)
+        ]
+        if not self.run.plan.differed:
+            known = [(x, y) for x, y in pairs if x is not None]
+            same = sum(y is not None and x.choices == y.choices for x, y in known)
+            self.plans.trust.note(same, len(known))
+        return [
+            NewPlan(self.context, Known(walk, plan))
+            for (_, walk), plan in zip(self._ended, made, strict=True)
+        ]
 
     def _finish(self) -> None:
         """Run all that was put off; what fails then is looked for one by one, with its line."""
@@ -137,15 +250,19 @@ class ManyCalls:
         run.enter(state)
         if self.context is not None:
             known = None if self._known is None else self._known[i]
-            if known is not None and known.plan is None:
+            if known is not None and (known.plan is None or known.plan.choices is not None):
                 walk, plan = known
             else:  # one before it may have changed it
                 walk, plan = self.plans.find(example, self.context)
+            if plan is not None and plan.choices is not None:
+                plan = None  # holds, or not, for all examples of a call
             if plan is not None and walk is not None:
                 run.plan.planned += 1
-                (self.found[i],) = replay(run, [SeenExample(state.index, plan, walk.tensors)])
+                seen = SeenExample(state.index, plan, walk.tensors)
+                (self.found[i],) = replay(run, [seen]).results
                 return
         if walk is not None:
+            self._note_reads(state, walk)
             self._walks.append(walk)
             state.brought = {id(x): k for k, x in enumerate(walk.tensors)}
 
@@ -161,22 +278,52 @@ class ManyCalls:
         if task.resume():
             self.waiting.append((i, state, task))
 
+    def _note_reads(self, state: ExampleState, walk: StructureWalk) -> None:
+        """Have what an example reads noted, for a plan: of one that comes again, that may pay."""
+        if self.context is None or not (self._notes_reads and self.run.has_arenas):
+            return
+        if self.plans.has_met(walk, self.context):
+            if self.run.turns is None:
+                self.run.turns = Turns()
+                self.run.turns.begin(state, self.run.count)
+            state.reads = Reads(gives_numbers=self.plans.gives_numbers)
+
     def _call(self, i: int, example: Any, walk: StructureWalk | None) -> None:
         """Call the function, and keep what it returns, or says."""
+        state = self.run.state
         try:
             result = checked(self.function.fn(example, *self.shared), i)
         except Exception as error:
+            if state.reads is not None and state.reads.gave_numbers:
+                raise NumbersRefusedError(error) from None
             explain_depth(error, example)
             if self.function.errors == "raise":
                 note_example(error, i, len(self.examples))
                 raise
             self.found[i] = ExampleError(i, error)
             return
-        self.found[i] = result
-        if walk is not None:
-            made = self.run.plan_of_example(result)
-            if self.context is not None and (self._known is None or made is not None):
-                self._new.append(NewPlan(self.context, Known(walk, made)))
+        self.found[i] = result = self._plain(result, state)
+        if walk is None or self.context is None:
+            return
+        if state.reads:
+            leaves = leaves_of(result, self.run) if self.run.knows_all(state) else None
+            if leaves is not None:
+                self._ended.append((EndedExample(state, leaves), walk))
+                return
+        made = self.run.plan_of_example(result)
+        if self._known is None or made is not None:
+            self._new.append(NewPlan(self.context, Known(walk, made)))
+
+    def _plain(self, result: Any, state: ExampleState) -> Any:
+        """Return a result with Python's own numbers in it."""
+        if state.reads is None or not state.reads.gave_numbers:
+            return result
+        leaves, nest = flatten(result)
+        return nest.unflatten([plain_number(x) for x in leaves])
+
+    def _is_unchanged(self) -> bool:
+        """Tell whether code has left everything as it was, so that it may run again."""
+        return self.plans.outside.is_same() and are_same(self._walks)
 
     # -- all of them -------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ outside.py); values of tensors, and random numbers, are data and read anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..core.rng import Generator
 from ..core.tensor import Constant
 from ..core.tree import Structure, flatten
 from .agenda import Ints
+from .choices import PathChoices
 from .deferred import DeferredTensor
 from .example_state import ExampleState
 from .outside import FunctionSurroundings, instance_of
@@ -28,6 +29,8 @@ from .structure import ATOMS, OpaqueError, StructureWalk, are_same
 
 MOST_PLANS = 1 << 16  # examples that are remembered
 MOST_ROWS = 1 << 23  # rows of all plans
+LEAST_TRUST = 7 / 8  # the share of examples below which code runs
+CALLS_A_LOOK = 4
 MADE = "the code computes a tensor without operations, or by a Function"
 
 
@@ -59,21 +62,23 @@ class ExamplePlan:
     data      for each type what it brings: arrays, or Draws and the like for single values
     is_open   whether there are any of the latter
     depth     how many levels it has
-    leaves    of the result: (number, type) of a value, or what it is
+    leaves    of the result
+    choices   what the code found of the values that it read, if it read some: the plan holds only
+              if a batch comes out the same
     """
 
     columns: Ints
     refs: Ints
     depth: int
 
-    def __init__(self, chunk: Chunk, count: int, leaves: Any, nest: Structure) -> None:
-        self._chunk: Chunk | None = chunk  # until the columns are needed, or are told
+    def __init__(self, chunk: Chunk | None, count: int, leaves: ResultLeaves) -> None:
+        self._chunk = chunk  # until the columns are needed, or are told
         self.count = count
         self.data: dict[int, list[Any]] = {}
         self.is_open = False
-        self.leaves = leaves
-        self.nest = nest
-        self.is_single = nest.kind is None
+        self.leaves, self.nest = leaves
+        self.is_single = self.nest.kind is None and self.leaves[0].__class__ is ValueLeaf
+        self.choices: PathChoices | None = None
 
     def __len__(self) -> int:
         """Return how many rows it has."""
@@ -93,6 +98,11 @@ class ExamplePlan:
         self.columns, self.refs, self.depth = columns, refs, depth
         self._chunk = None
 
+    def add_data(self, kind: int, data: list[Any]) -> None:
+        """Have data of a type, in the order of rows."""
+        self.data[kind] = data
+        self.is_open |= any(x.__class__ is not np.ndarray for x in data)
+
     def result(self, run: Any, first: int) -> Any:
         """Return the result of an example whose values are numbered from `first` on."""
         if self.is_single:
@@ -111,6 +121,40 @@ class ValueLeaf(NamedTuple):
     place: tuple[int, int]
 
 
+class ResultLeaves(NamedTuple):
+    """The leaves of a result, values among them, and their nest."""
+
+    found: list[Any]
+    nest: Structure
+
+    @property
+    def first(self) -> int | None:
+        """The least number of a value among them, if there is one."""
+        return min([x.place[0] for x in self.found if x.__class__ is ValueLeaf], default=None)
+
+    def renumbered(self, own: Callable[[int], int]) -> ResultLeaves:
+        """Return them with other numbers of values."""
+        found = [
+            ValueLeaf((own(x.place[0]), x.place[1])) if x.__class__ is ValueLeaf else x
+            for x in self.found
+        ]
+        return ResultLeaves(found, self.nest)
+
+
+def leaves_of(result: Any, run: Any) -> ResultLeaves | None:
+    """Return the leaves of a result by the numbers of the run; None if others are among them."""
+    leaves, nest = flatten(result)
+    found: list[Any] = []
+    for leaf in leaves:
+        if leaf.__class__ is DeferredTensor and leaf.run is run:
+            found.append(ValueLeaf((leaf.index, leaf.kind)))
+        elif leaf.__class__ in ATOMS or leaf.__class__ is float:
+            found.append(leaf)
+        else:
+            return None
+    return ResultLeaves(found, nest)
+
+
 class Known(NamedTuple):
     """An example that was seen, with the plan that it has, if any."""
 
@@ -125,6 +169,31 @@ class NewPlan(NamedTuple):
     known: Known
 
 
+class PathTrust:
+    """Whether examples that read values are expected to go the way that they went last.
+
+    Going by plans that do not hold costs a forward pass, which pays if few examples have changed.
+    Where many do, what they read is noted in one call of some, to see whether that is still so.
+    """
+
+    def __init__(self) -> None:
+        self._share = 1.0  # of examples that went the same way, of late
+        self._calls = 0
+
+    def __bool__(self) -> bool:
+        return self._share >= LEAST_TRUST
+
+    def looks(self) -> bool:
+        """Count a call, and tell whether it is to note what is read."""
+        self._calls += 1
+        return bool(self) or self._calls % CALLS_A_LOOK == 0
+
+    def note(self, same: int, count: int) -> None:
+        """Learn how many of some examples went the same way as the time before."""
+        if count:
+            self._share += (same / count - self._share) / 4
+
+
 class Plans:
     """The plans of a function, and the examples that were seen, while nothing outside changes."""
 
@@ -133,6 +202,8 @@ class Plans:
         self._contexts: dict[Any, int] = {}
         self._by_key: dict[Any, Any] = {}
         self._by_id: dict[int, dict[int, Known]] = {}  # by context, and by the example's identity
+        self.trust = PathTrust()
+        self.gives_numbers = True  # that know what they were read of, where floats are read
         self._told: set[int] = set()  # signatures of which a later call knows all
         self._rows = 0
 
@@ -181,12 +252,15 @@ class Plans:
             walk = StructureWalk(example)
         except OpaqueError:
             return None, None
-        plan = self._by_key.get((walk.key, context))
-        if plan is None:
-            return walk, None
-        with interning:
-            self._by_id.setdefault(context, {})[id(example)] = Known(walk, plan[0])
-        return walk, plan[0]
+        plan, _ = self._by_key.get((walk.key, context), (None, None))
+        if plan is not None:
+            with interning:
+                self._by_id.setdefault(context, {})[id(example)] = Known(walk, plan)
+        return walk, plan
+
+    def has_met(self, walk: StructureWalk, context: int) -> bool:
+        """Tell whether an example of such a structure was there before."""
+        return (walk.key, context) in self._by_key
 
     def keep(self, new: Sequence[NewPlan], signatures: Sequence[BatchSignature]) -> None:
         """Keep the plans of a call, if nothing outside and none of these examples was changed.
@@ -214,10 +288,12 @@ class Plans:
             used = np.flatnonzero(np.bincount(known.plan.columns[0])).tolist()
             if not all(self._is_told(signatures[i]) for i in used):
                 known = known._replace(plan=None)
+        else:  # a call in which nobody noted what was read leaves the path of before
+            known = known._replace(plan=self._by_key.get((walk.key, context), (None,))[0])
         self._by_id.setdefault(context, {})[id(walk.root)] = known
         if known.plan is not None:
-            self._by_key[walk.key, context] = known.plan, walk.others
             self._rows += len(known.plan)
+        self._by_key[walk.key, context] = known.plan, walk.others
 
     def _is_told(self, signature: BatchSignature) -> bool:
         """Tell whether a later call knows all that a signature's operations share.
@@ -249,7 +325,8 @@ class Plans:
         for table in (self._by_key, *self._by_id.values()):
             for key in list(table)[: len(table) // 2 + 1]:
                 del table[key]
-        self._rows = sum(len(plan) for plan, _ in self._by_key.values())
+        plans = [plan for plan, _ in self._by_key.values()]
+        self._rows = sum(len(plan) for plan in plans if plan is not None)
 
 
 def _is_of(known: Known | None, example: Any) -> bool:
@@ -258,27 +335,19 @@ def _is_of(known: Known | None, example: Any) -> bool:
 
 def plan_of(chunk: Chunk, count: int, result: Any, state: Any, run: Any) -> ExamplePlan | None:
     """Return what an example put off as a plan; None if there is more to it."""
-    leaves, nest = flatten(result)
-    found: list[Any] = []
-    for leaf in leaves:
-        if leaf.__class__ is DeferredTensor and leaf.run is run and leaf.index >= chunk.first:
-            found.append(ValueLeaf((leaf.index - chunk.first, leaf.kind)))
-        elif leaf.__class__ in ATOMS or leaf.__class__ is float:
-            found.append(leaf)
-        else:
-            return None
-    if nest.kind is None and not isinstance(found[0], ValueLeaf):
+    leaves, first = leaves_of(result, run), chunk.first
+    if leaves is None:
         return None
-    plan = ExamplePlan(chunk, count, found, nest)
-    if min(chunk.refs, default=chunk.first) < chunk.first:  # it reads a value of another example
+    least = first if leaves.first is None else leaves.first
+    if min(least, *chunk.refs, first) < first:  # it has a value of another one
         return None
+    plan = ExamplePlan(chunk, count, leaves.renumbered(lambda i: i - first))
     for kind, payload in chunk.data.items():
-        kept = plan.data[kind] = _kept(payload, state, run.table.types[kind].dtype)
-        plan.is_open |= any(x.__class__ is not np.ndarray for x in kept)
+        plan.add_data(kind, kept_data(payload, state, run.table.types[kind].dtype))
     return plan
 
 
-def _kept(payload: list[Any], state: Any, dtype: DType) -> list[Any]:
+def kept_data(payload: list[Any], state: Any, dtype: DType) -> list[Any]:
     """Return data as a plan keeps it: neighbouring constants as one array."""
     if not (state.draws or state.brought or state.slots):  # as in most examples
         return [np.array([x if x.__class__ in NUMBERS else x._value for x in payload], dtype)]

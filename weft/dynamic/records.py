@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.dtype import Array, DType
+from ..core.tensor import constant
 from .agenda import Ints, PutOffOperations
 from .signatures import SignatureTable
 
@@ -130,6 +131,16 @@ class Records:
     def payload(self, kind: int) -> list[Any]:
         """Return the data of a type, in the order of rows."""
         return [x for chunk in self.chunks for x in chunk.data.get(kind, ())]
+
+
+def each_of(chunks: Sequence[Chunk], kind: int) -> Iterator[Any]:
+    """Yield the data of a type in some chunks, one for each row."""
+    for chunk in chunks:
+        for x in chunk.data.get(kind, ()):
+            if x.__class__ is np.ndarray:  # of several rows
+                yield from map(constant, map(np.asarray, x))
+            else:
+                yield x
 
 
 def _joined(columns: list[Any]) -> Ints:

@@ -27,7 +27,14 @@ class SeenExample(NamedTuple):
     tensors: Sequence[Tensor]
 
 
-def replay(run: Deferring, examples: Sequence[SeenExample]) -> list[Any]:
+class Replayed(NamedTuple):
+    """The results of examples, and the numbers of their first values."""
+
+    results: list[Any]
+    firsts: list[int]
+
+
+def replay(run: Deferring, examples: Sequence[SeenExample]) -> Replayed:
     """Put off what the plans of examples say, and return the results of these.
 
     The deepest come first: what the members of a batch lead to is then the beginning of that
@@ -50,9 +57,9 @@ def replay(run: Deferring, examples: Sequence[SeenExample]) -> list[Any]:
     chunk = Chunk(run.count, signatures, levels, refs, results, data, count, is_new=False)
     run.count += count
     run.records.add(chunk, run.count)
-    found: list[Any] = [None] * len(examples)
+    found = Replayed([None] * len(examples), [0] * len(examples))
     for i, x, first in zip(order, ordered, firsts.tolist(), strict=True):
-        found[i] = x.plan.result(run, first)
+        found.results[i], found.firsts[i] = x.plan.result(run, first), first
     return found
 
 

@@ -20,9 +20,11 @@ from ..core.tensor import Tensor
 from .agenda import PutOffOperations, joined
 from .arenas import Arenas
 from .blocks import Blocks
+from .choices import RanValues
 from .clusters import clustered
 from .deferred import DeferredTensor, become
 from .example_state import ExampleState
+from .paths import Turns
 from .pending import ClosedValues, RowTable, WaitingOperations, recomputed
 from .records import Records
 from .rounds import round_schedule
@@ -49,6 +51,7 @@ class PutOffRun:
         self.has_looked = False  # whether all examples see what no plan knows
         self.shared = SharedTensors(self)
         self.closed: list[ClosedValues] = []
+        self.turns: Turns | None = None  # whose operations there are, if that is to be known
         self._open()
         self.state = ExampleState(0, self)
 
@@ -63,6 +66,11 @@ class PutOffRun:
         self.records = Records(self.count)
         self.late = Records(self.count)  # what nobody reads while examples wait for values
         self._awaits_late = False  # whether one of these is read after all
+
+    @property
+    def has_arenas(self) -> bool:
+        """Whether values are rows of arrays, which are looked at all at once."""
+        return self.store.__class__ is Arenas
 
     def grad(self) -> bool:
         """Tell whether gradients are recorded here."""
@@ -83,6 +91,8 @@ class PutOffRun:
         records = self.records
         records.cut(self.count)
         operations = records.operations(self.table) if records.chunks else None
+        if operations is not None and self.turns is not None:
+            self.turns.ran(operations, records)
         late = wanted is None or self._is_late()
         self.records = Records(self.count)
         if needed is not None and operations is not None and records.is_new:
@@ -123,6 +133,8 @@ class PutOffRun:
         records, self.late = self.late, Records(self.count)
         records.cut(self.count)
         operations = records.operations(self.table)
+        if self.turns is not None:
+            self.turns.ran(operations, records)
         return operations._replace(level=operations.level - LATE)
 
     def _clustered(self, operations: Any, records: Records, needed: Sequence[int]) -> Any:
@@ -231,6 +243,11 @@ class PutOffRun:
         with interpret_with(self.below):
             for x, row in zip(values, block.unbind(), strict=True):
                 become(x, row)
+
+    def ran_values(self) -> RanValues:
+        """Return all values of a run that is complete, where they lie."""
+        (values,) = self.closed
+        return RanValues(values.store.arrays, values.rows)
 
     def block(self, values: Sequence[DeferredTensor], kind: int) -> Tensor | None:
         """Return values of one type as the rows of a tensor; None if they lie in no one place."""

@@ -25,6 +25,7 @@ class BatchPlan:
     rounds     how often everything that was put off was run: once more for each time that
                examples waited for values
     examples   how many there were, and `planned` how many of them went by plans
+    differed   how many read values that led elsewhere than their plans said
     """
 
     def __init__(self, table: SignatureTable) -> None:
@@ -33,6 +34,7 @@ class BatchPlan:
         self.rounds = 0
         self.examples = 0
         self.planned = 0
+        self.differed = 0
         self.reason: str | None = None
         self._in_place = 0
         self._gathered = 0
@@ -55,6 +57,7 @@ class BatchPlan:
         gathered          operands of batches whose rows were brought together
         rounds            how often what was put off was run
         examples          of the call, and how many went by plans, without running Python
+        differed          examples whose plans did not hold, by the values that they read
         why not planned   what keeps plans from being kept, if anything does
         """
         operations, batches = sum(b.size for b in self.batches), len(self.batches)
@@ -67,6 +70,7 @@ class BatchPlan:
             "rounds": self.rounds,
             "examples": self.examples,
             "planned": self.planned,
+            "differed": self.differed,
             "why not planned": self.reason,
         }
 

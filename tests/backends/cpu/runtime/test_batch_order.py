@@ -162,7 +162,7 @@ def test_without_native_calls(monkeypatch):
     drawn = Drawn(5, 100, 4)
     expected = native.batch_order(drawn.columns())
     addresses = [native._library().address(name) for name in native.EXPORTS]
-    counts = len(native.ORDER), len(native.PLACES)
+    counts = len(native.ORDER), len(native.PLACES), len(native.DEPTHS)
     entries = [
         ctypes_entry(address, (None,) * count, 0, True, False, None)
         for address, count in zip(addresses, counts, strict=True)
@@ -171,3 +171,11 @@ def test_without_native_calls(monkeypatch):
     found = native.batch_order(drawn.columns())
     assert found.rows.tolist() == expected.rows.tolist()
     assert found.sizes.tolist() == expected.sizes.tolist()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_how_deep_operations_lie(seed):
+    drawn = Drawn(seed, 200, 6)
+    given = drawn.columns()
+    found = native.batch_depths(given.refs, given.arity, given.outs, given.firsts, drawn.end)
+    np.testing.assert_array_equal(found, given.level)

@@ -2,6 +2,7 @@
 
     order = batch_order(columns)
     places = batch_places(columns, order, results, rows)
+    levels = batch_depths(refs, arity, outs, firsts, numbers)
 
 Of ten thousand operations NumPy takes some fifty microseconds for each question that is asked of
 all, and Python two for each that runs; the whole of it takes as long here as a few such questions.
@@ -18,7 +19,7 @@ from ....core.dtype import Array
 from ..codegen.target import host
 from .calls import Entry, make_entry
 from .linking import Library, link
-from .native.batch_order import EXPORTS, ORDER, PLACES, SIZES, batch_order_text
+from .native.batch_order import DEPTHS, EXPORTS, ORDER, PLACES, SIZES, batch_order_text
 from .objects import runtime_code
 
 
@@ -136,6 +137,23 @@ def batch_places(
     return found
 
 
+def batch_depths(refs: Array, arity: Array, outs: Array, firsts: Array, numbers: int) -> Array:
+    """Return how deep operations lie, each of which stands behind those whose results it reads.
+
+    Values are numbered from 0 up to `numbers`; what nothing makes lies at the top.
+    """
+    sizes = np.zeros(len(SIZES), np.int64)
+    sizes[SIZES.index("rows")] = len(arity)
+    level, deep = np.empty(len(arity), np.int64), np.full(numbers, -1, np.int64)
+    assert len(refs) == arity.sum(), "each operation has its operands"
+    assert not len(refs) or (refs.min() >= 0 and refs.max() < numbers), "operands have numbers"
+    assert not len(firsts) or (firsts.min() >= 0 and (firsts + outs).max() <= numbers), (
+        "results too"
+    )
+    _entries()[2](sizes, *map(_words, (refs, arity, outs, firsts)), level, deep)
+    return level
+
+
 def _words(column: Array) -> Array:
     """Return a column as native loops take it: words side by side."""
     return np.ascontiguousarray(column, np.int64)
@@ -144,7 +162,7 @@ def _words(column: Array) -> Array:
 @cache
 def _entries() -> list[Entry]:
     library = _library()
-    counts = zip(EXPORTS, (len(ORDER), len(PLACES)), strict=True)
+    counts = zip(EXPORTS, (len(ORDER), len(PLACES), len(DEPTHS)), strict=True)
     return [make_entry(library.address(name), n, keep=library) for name, n in counts]
 
 

@@ -2,9 +2,10 @@
 
     void weft_batch_order(ptr table, ptr context)
     void weft_batch_places(ptr table, ptr context)
+    void weft_batch_depths(ptr table, ptr context)
 
-The tables hold the addresses of columns of words, in the order of `ORDER` and of `PLACES`. Nothing
-is checked: the columns have the sizes that batch_order.py says.
+The tables hold the addresses of columns of words, in the order of `ORDER`, `PLACES` and `DEPTHS`.
+Nothing is checked: the columns have the sizes that batch_order.py says.
 """
 
 from __future__ import annotations
@@ -32,17 +33,19 @@ PLACES = (
     *("reads_of", "value", "last_read"),
     *("lie", "starts", "apart", "distinct", "last"),
 )
-EXPORTS = ("weft_batch_order", "weft_batch_places")
+DEPTHS = ("sizes", "refs", "arity", "outs", "firsts", "level", "deep")
+EXPORTS = ("weft_batch_order", "weft_batch_places", "weft_batch_depths")
 
 
 def batch_order_text(target: Target) -> str:
-    """Return the module of both."""
+    """Return the module of all."""
     names = {
         **places(SIZES, "n"),
         **places(ORDER, "o"),
         **places(PLACES, "p"),
+        **places(DEPTHS, "d"),
     }
-    return module_text(target, spelled_out(_ORDER + _TURNS + _HEAP + _PLACES), names)
+    return module_text(target, spelled_out(_ORDER + _TURNS + _HEAP + _PLACES + _DEPTHS), names)
 
 
 _ORDER = """
@@ -685,6 +688,48 @@ define internal void @tell(ptr %flags, i64 %i, i64 %yes) nounwind {
   %flag = trunc i64 %yes to i8
   %at = getelementptr i8, ptr %flags, i64 %i
   store i8 %flag, ptr %at, align 1
+  ret void
+}
+"""
+
+_DEPTHS = """
+; Find how deep operations lie that stand behind all that they read: one level below the deepest.
+define void @weft_batch_depths(ptr %table, ptr %unused) nounwind {
+  %sizes = field ptr, %table + <d_sizes>, align 8
+  %rows = field i64, %sizes + <n_rows>, align 8
+  %refs = field ptr, %table + <d_refs>, align 8
+  %arity = field ptr, %table + <d_arity>, align 8
+  %outs = field ptr, %table + <d_outs>, align 8
+  %firsts = field ptr, %table + <d_firsts>, align 8
+  %level = field ptr, %table + <d_level>, align 8
+  %deep = field ptr, %table + <d_deep>, align 8  ; of each value
+  %state = alloca [2 x i64], align 8  ; the next read, and the level so far
+  item %state[0] = 0
+  for %i = 0 to %rows
+    item %state[1] = 0
+    %begin = item %state[0]
+    %reads = item %arity[%i]
+    %end = add i64 %begin, %reads
+    item %state[0] = %end
+    for %r = %begin to %end
+      %ref = item %refs[%r]
+      %above = item %deep[%ref]
+      %below = add i64 %above, 1
+      %so.far = item %state[1]
+      %is_deeper = icmp sgt i64 %below, %so.far
+      when %is_deeper
+        item %state[1] = %below
+      end %is_deeper
+    next %r
+    %found = item %state[1]
+    item %level[%i] = %found
+    %own = item %firsts[%i]
+    %results = item %outs[%i]
+    %own.end = add i64 %own, %results
+    for %j = %own to %own.end
+      item %deep[%j] = %found
+    next %j
+  next %i
   ret void
 }
 """

@@ -1,0 +1,198 @@
+"""The choices of examples that read values, and whether those of a batch came out the same.
+
+What code asked of values (reads.py) becomes columns of a plan: which elements it compared, and what
+was found. A batch is looked at after it has run: a few loops of NumPy for all questions of one form
+and of all examples. Who finds other answers than its plan says has another path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.dtype import Array, is_float
+from .agenda import Ints
+from .reads import (
+    COMPARISONS,
+    EXACT,
+    TRUTH,
+    ComparedNumbers,
+    ComputedNumber,
+    QuestionForm,
+    ReadElement,
+    Reads,
+    bits_of,
+)
+
+MOST_ELEMENTS = 1 << 12  # whose content an example knows: choices by more are not kept
+
+
+class PathChoices:
+    """What the code of one example found on its path.
+
+    columns    for questions of each form five lines: the value, its element, the other value (or
+               the bits of a number), its element, the answer
+    computed   questions about numbers that Python computed
+    """
+
+    __slots__ = ("columns", "computed")
+
+    def __init__(self, columns: dict[QuestionForm, Ints], computed: list[ComparedNumbers]) -> None:
+        self.columns = columns
+        self.computed = computed
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PathChoices)
+            and self.computed == other.computed
+            and self.columns.keys() == other.columns.keys()
+            and all(np.array_equal(x, other.columns[form]) for form, x in self.columns.items())
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # nobody looks choices up
+
+
+def choices_of(reads: Reads, own: OwnNumbers) -> PathChoices | None:
+    """Return what an example found, by its own numbers of values; None if a plan cannot hold it."""
+    columns = {
+        QuestionForm(*key): np.array(line, np.int64).reshape(-1, 5).T.copy()
+        for key, line in reads.lines.items()
+    }
+    if sum(array.size for array in reads.exact.values()) > MOST_ELEMENTS:
+        return None
+    for (number, kind), array in reads.exact.items():
+        if array.dtype.kind == "c":
+            return None
+        bits, form = _bits(array.ravel()), QuestionForm(EXACT, kind, None)
+        lines = np.zeros((5, array.size), np.int64)
+        lines[0], lines[1], lines[2], lines[4] = number, np.arange(array.size), bits, 1
+        columns[form] = np.concatenate([columns.get(form, lines[:, :0]), lines], axis=1)
+    try:
+        for form, lines in columns.items():
+            lines[0] = own.all(lines[0])
+            if form.right is not None:
+                lines[2] = own.all(lines[2])
+        computed = [
+            x._replace(left=_renumbered(x.left, own), right=_renumbered(x.right, own))
+            for x in reads.computed
+        ]
+    except ForeignValueError:
+        return None
+    return PathChoices(columns, computed)
+
+
+class ForeignValueError(Exception):
+    """Says that a value is not one of an example's own."""
+
+
+class OwnNumbers(NamedTuple):
+    """The numbers of values of a run, as one example counts its own.
+
+    numbers      of each value of the run, example by example
+    begin, end   those of this example
+    """
+
+    numbers: Ints
+    begin: int
+    end: int
+
+    def all(self, numbers: Ints) -> Ints:
+        """Return an example's own numbers; raise if some are of other values."""
+        found = self.numbers[numbers]
+        if bool(((found < self.begin) | (found >= self.end)).any()):
+            raise ForeignValueError
+        return found - self.begin
+
+    def one(self, number: int) -> int:
+        """Return an example's own number; raise if it is of another's value."""
+        return int(self.all(np.array([number]))[0])
+
+
+def _renumbered(source: Any, own: OwnNumbers) -> Any:
+    """Return where a number comes from, by an example's own numbers of values."""
+    if type(source) is ReadElement:
+        return source._replace(value=source.value._replace(number=own.one(source.value.number)))
+    if type(source) is ComputedNumber:
+        return source._replace(operands=tuple([_renumbered(x, own) for x in source.operands]))
+    return source
+
+
+def _bits(array: Array) -> Ints:
+    """Return elements as words that tell them apart: also zeros by sign, and NaNs."""
+    if is_float(array.dtype):
+        found: Ints = np.ascontiguousarray(array, np.float64).view(np.int64)
+        return found
+    return array.astype(np.int64)
+
+
+# -- a batch that has run --------------------------------------------------------------------------
+
+
+class RanValues(NamedTuple):
+    """The values of a batch: for each type an array by row, and for each number its row."""
+
+    arrays: Mapping[int, Array]
+    rows: Ints
+
+    def elements(self, kind: int, numbers: Ints, places: Ints) -> Array:
+        """Return some elements of values of one type."""
+        array = self.arrays[kind]
+        found: Array = array.reshape(len(array), -1)[self.rows[numbers], places]
+        return found
+
+
+def other_paths(
+    choices: Sequence[PathChoices | None], firsts: Sequence[int], values: RanValues
+) -> list[int]:
+    """Return which examples find other answers than their choices say.
+
+    firsts   the number of the first value of each
+    """
+    wrong, shifts = np.zeros(len(choices), np.bool_), np.array(firsts)
+    forms = {form for own in choices if own is not None for form in own.columns}
+    for form in forms:
+        members = [i for i, own in enumerate(choices) if own is not None and form in own.columns]
+        parts = [choices[i].columns[form] for i in members]  # type: ignore[union-attr]  # chosen so
+        owner = np.repeat(members, [part.shape[1] for part in parts])
+        same = _answers(form, np.concatenate(parts, axis=1), shifts[owner], values)
+        wrong[owner[~same]] = True
+    for i, own in enumerate(choices):
+        if own is not None and not wrong[i]:
+            wrong[i] = not all(_is_answered(x, firsts[i], values) for x in own.computed)
+    found: list[int] = np.flatnonzero(wrong).tolist()
+    return found
+
+
+def _answers(form: QuestionForm, questions: Ints, shift: Ints, values: RanValues) -> Any:
+    """Tell of questions of one form whether their answers are what they were."""
+    number, place, other, its_place, answer = questions
+    left = values.elements(form.left, number + shift, place)
+    if form.name == TRUTH:
+        return left.astype(np.bool_) == answer
+    if form.name == EXACT:
+        return _bits(left) == other
+    right: Array = other.view(np.float64)
+    if form.right is not None:
+        right = values.elements(form.right, other + shift, its_place)
+    left, right = left.astype(np.float64), right.astype(np.float64)
+    return COMPARISONS[form.name](left, right) == answer
+
+
+def _is_answered(question: ComparedNumbers, shift: int, values: RanValues) -> bool:
+    """Tell whether a question about what Python computes has the answer that it had."""
+    left, right = (_number(x, shift, values) for x in (question.left, question.right))
+    if question.name == EXACT:
+        return bits_of(left) == bits_of(right)
+    return bool(COMPARISONS[question.name](left, right)) == question.found
+
+
+def _number(source: Any, shift: int, values: RanValues) -> Any:
+    if type(source) is ReadElement:
+        (number, kind), place = source
+        where = np.array([number + shift]), np.array([place])
+        return float(values.elements(kind, *where)[0])
+    if type(source) is ComputedNumber:
+        return source.operation(*[_number(x, shift, values) for x in source.operands])
+    return source
