@@ -358,3 +358,24 @@ def test_a_trap_for_nans_sees_no_path_that_nobody_goes():
         with wf.detect_anomaly():
             function([1.0, 2.5])
         function([1.0, 2.5])
+
+
+def test_examples_that_are_made_anew():
+    loss = walk(by_list)
+    function = wf.batched(loss)
+    for _ in range(4):
+        stats = both(function, loss, [list(words) for words in WORDS])
+    assert (stats["rounds"], stats["planned"]) == (1, len(WORDS))
+
+
+def test_some_are_new():
+    """Most have paths, and the code of the others runs beside them."""
+    loss = walk(by_list)
+    function = wf.batched(loss)
+    for _ in range(3):
+        both(function, loss, WORDS)
+    for step in range(4):
+        stats = both(function, loss, [*WORDS, [step, step], [16, 17, step]])
+        assert stats["planned"] == len(WORDS)
+    changed(0.7)
+    both(function, loss, [[3, 2, 1], *WORDS])

@@ -131,15 +131,19 @@ def _bits(array: Array) -> Ints:
 
 
 class RanValues(NamedTuple):
-    """The values of a batch: for each type an array by row, and for each number its row."""
+    """The values of a batch: for each type an array by row, and for each number its row.
+
+    start   the number that the first of these rows is of
+    """
 
     arrays: Mapping[int, Array]
     rows: Ints
+    start: int
 
     def elements(self, kind: int, numbers: Ints, places: Ints) -> Array:
         """Return some elements of values of one type."""
         array = self.arrays[kind]
-        found: Array = array.reshape(len(array), -1)[self.rows[numbers], places]
+        found: Array = array.reshape(len(array), -1)[self.rows[numbers - self.start], places]
         return found
 
 

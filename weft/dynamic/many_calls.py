@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.dispatch import ERRORS
@@ -52,7 +52,7 @@ class ManyCalls:
         self._walks: list[StructureWalk] = []  # through the examples that ran
         self._new: list[NewPlan] = []
         self._common: SharedParts | None = None
-        self._known: list[Known] | None = None  # examples that were seen, if all were
+        self._known: list[Known | None] = [None] * len(examples)  # of those that were seen
         self._ended: list[tuple[EndedExample, StructureWalk]] = []  # of those that read values
         self._notes_reads = self.plans.trust.looks()
 
@@ -119,29 +119,28 @@ class ManyCalls:
     # -- by plans ----------------------------------------------------------------------------------
 
     def _go_by_plans(self) -> bool:
-        """Go by plans if all examples have one; tell whether they have."""
-        if self.context is None or not self.examples:
+        """Go by plans if all examples have one, or most where they read; tell whether they have."""
+        count = len(self.examples)
+        if self.context is None or not count:
             return False
-        self._known = self.plans.all_seen(self.examples, self.context)
-        if self._known is None:
-            return False
-        seen = [
-            SeenExample(self.start + i, x.plan, x.walk.tensors)
+        self._known = self.plans.known(self.examples, self.context)
+        seen = {
+            i: SeenExample(self.start + i, x.plan, x.walk.tensors)
             for i, x in enumerate(self._known)
-            if x.plan is not None
-        ]
-        if len(seen) < len(self.examples):
-            return False
-        if all(x.plan.choices is None for x in seen):
-            self._replay(range(len(seen)), seen)
+            if x is not None and x.plan is not None
+        }
+        if all(x.plan.choices is None for x in seen.values()):
+            if len(seen) < count:
+                return False
+            self._replay(range(count), seen)
             self._finish()
             return True
-        if not self.plans.trust or not self.run.has_arenas:
+        if 2 * len(seen) < count or not self.plans.trust or not self.run.has_arenas:
             return False
         self._go_by_paths(seen)
         return True
 
-    def _replay(self, chosen: Sequence[int], seen: Sequence[SeenExample]) -> list[int]:
+    def _replay(self, chosen: Sequence[int], seen: Mapping[int, SeenExample]) -> list[int]:
         """Put off what some plans say; return the numbers of the first values of each."""
         self.run.plan.planned += len(chosen)
         self.run.enter(ExampleState(self.start, self.run))  # these are none of an example's own
@@ -151,40 +150,44 @@ class ManyCalls:
             self.found[i] = result
         return firsts
 
-    def _go_by_paths(self, seen: Sequence[SeenExample]) -> None:
-        """Go by plans of examples that read values, as if these led where they did.
+    def _go_by_paths(self, seen: Mapping[int, SeenExample]) -> None:
+        """Go by plans of examples that read values, as if these led where they did; others by code.
 
-        Where they lead elsewhere, code runs, in a run of its own: nothing that was computed on a
-        path that nobody goes may have a part in gradients.
+        Where they lead elsewhere, all run again: nothing that was computed on a path that nobody
+        goes may have a part in gradients.
         """
         other = self._with_other_paths(seen)
         self.plans.trust.note(len(seen) - len(other), len(seen))
         if other:
             self._start_over()
             self.run.plan.differed = len(other)
-            self._run_code(other)
-            if same := sorted({*range(len(seen))} - {*other}):
+            same = sorted(seen.keys() - {*other})
+            self._run_code(sorted({*range(len(self.examples))} - {*same}))
+            if same:
                 self._replay(same, seen)
             self._finish()
-            self._new += self._plans_of_paths()
+        self._new += self._plans_of_paths()
 
-    def _with_other_paths(self, seen: Sequence[SeenExample]) -> list[int]:
-        """Run all plans, and return the examples that read other values than these say."""
-        firsts = self._replay(range(len(seen)), seen)
+    def _with_other_paths(self, seen: Mapping[int, SeenExample]) -> list[int]:
+        """Run all examples, and return those that read other values than their plans say."""
+        self._run_code([i for i in range(len(self.examples)) if i not in seen])
+        chosen = [*seen]
+        firsts = self._replay(chosen, seen)
         try:
             self.run.close()
         except ERRORS as error:  # on a path that is none, or else code will say so
             if is_from_signal(error):
                 raise
-            return [*range(len(seen))]
-        return other_paths([x.plan.choices for x in seen], firsts, self.run.ran_values())
+            return chosen
+        choices = [seen[i].plan.choices for i in chosen]
+        return [chosen[i] for i in other_paths(choices, firsts, self.run.ran_values())]
 
     def _plans_of_paths(self) -> list[NewPlan]:
         """Return new plans of the examples whose code has read values."""
         if self.context is None or not self._ended:
             return []
         made = self.run.plans_of_paths([ended for ended, _ in self._ended])
-        old = self._known or ()
+        old = [x for x in self._known if x is not None]
         before = {id(x.walk): x.plan for x in old if x.plan is not None}
         pairs = [
             (before.get(id(walk)), plan) for (_, walk), plan in zip(self._ended, made, strict=True)
@@ -249,7 +252,7 @@ class ManyCalls:
         state = ExampleState(self.start + i, run)
         run.enter(state)
         if self.context is not None:
-            known = None if self._known is None else self._known[i]
+            known = self._known[i]
             if known is not None and (known.plan is None or known.plan.choices is not None):
                 walk, plan = known
             else:  # one before it may have changed it
@@ -311,7 +314,7 @@ class ManyCalls:
                 self._ended.append((EndedExample(state, leaves), walk))
                 return
         made = self.run.plan_of_example(result)
-        if self._known is None or made is not None:
+        if made is not None or not self.plans.has_met(walk, self.context):
             self._new.append(NewPlan(self.context, Known(walk, made)))
 
     def _plain(self, result: Any, state: ExampleState) -> Any:

@@ -161,6 +161,11 @@ class Known(NamedTuple):
     walk: StructureWalk
     plan: ExamplePlan | None
 
+    @classmethod
+    def of(cls, walk: StructureWalk | None, plan: ExamplePlan | None) -> Known | None:
+        """Return an example that could be looked into."""
+        return None if walk is None else cls(walk, plan)
+
 
 class NewPlan(NamedTuple):
     """A plan that is to be kept, with what it depends on besides its example."""
@@ -230,18 +235,17 @@ class Plans:
         with interning:
             return self._contexts.setdefault(key, len(self._contexts))
 
-    def all_seen(self, examples: Sequence[Any], context: int) -> list[Known] | None:
-        """Return what is known of examples if all were seen, and are as they were.
+    def known(self, examples: Sequence[Any], context: int) -> list[Known | None]:
+        """Return what is known of examples, as they are; None of what cannot be looked into.
 
-        Some may have no plan: the code of one who reads values runs each time.
+        Those that are new have no plan, nor have some that read values: their code runs.
         """
-        known = self._by_id.get(context)
-        if known is None:
-            return None
-        found = list(map(known.get, map(id, examples)))
-        if not all(map(_is_of, found, examples)):
-            return None
-        return found if are_same([x.walk for x in found if x is not None]) else None  # type: ignore[return-value]  # none is None here
+        table = self._by_id.get(context, {})
+        found = list(map(table.get, map(id, examples)))
+        seen = [x for x in found if x is not None]
+        if all(map(_is_of, found, examples)) and are_same([x.walk for x in seen]):
+            return found
+        return [Known.of(*self.find(example, context)) for example in examples]
 
     def find(self, example: Any, context: int) -> tuple[StructureWalk | None, ExamplePlan | None]:
         """Return the walk through an example, and the plan that it has, if any."""

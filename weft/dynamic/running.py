@@ -27,7 +27,6 @@ from .example_state import ExampleState
 from .paths import Turns
 from .pending import ClosedValues, RowTable, WaitingOperations, recomputed
 from .records import Records
-from .rounds import round_schedule
 from .schedule import BatchSchedule, scheduled
 from .sharing import SharedTensors
 from .signatures import SignatureTable
@@ -124,10 +123,11 @@ class PutOffRun:
         used = {i for chunk in records.chunks for i in chunk.signatures}
         if any(self.table.all[i].waits is not False for i in used):
             return False
-        plan = round_schedule(operations, used, self.table, rows, self.start, self.store.size)
-        if plan is not None:
-            self._run_batches(plan, records)
-        return plan is not None
+        before = operations.refs[operations.refs < operations.first]
+        if bool((rows[before - self.start] < 0).any()):  # a value that nobody was to need
+            return False
+        self._run(operations, rows, records)
+        return True
 
     def _late_operations(self) -> PutOffOperations:
         records, self.late = self.late, Records(self.count)
@@ -245,9 +245,9 @@ class PutOffRun:
                 become(x, row)
 
     def ran_values(self) -> RanValues:
-        """Return all values of a run that is complete, where they lie."""
-        (values,) = self.closed
-        return RanValues(values.store.arrays, values.rows)
+        """Return the values of a run that is complete, from when it was closed before."""
+        values = self.closed[-1]
+        return RanValues(values.store.arrays, values.rows, values.start)
 
     def block(self, values: Sequence[DeferredTensor], kind: int) -> Tensor | None:
         """Return values of one type as the rows of a tensor; None if they lie in no one place."""
