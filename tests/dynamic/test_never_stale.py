@@ -156,3 +156,23 @@ def test_what_an_inner_function_reads_of_an_outer_one():
     for _ in range(3):
         assert values(outer([1.0, -1.0])) == [4.0, 6.0]
         assert values(outer([-1.0, 1.0])) == [6.0, 4.0]
+
+
+def test_values_of_tensors_in_examples_are_part_of_their_structure():
+    """Labels as tensors: each example has the plan of its own."""
+
+    def loss(x):
+        return (number(1.0) + [4.0, 5.0, 6.0][int(x.tensor)]) * weight * x.tensor.item()
+
+    examples = [Held(1.0), Held(2.0), Held(1.0)]
+    function = wf.batched(lambda x: loss(x).sum())
+    for step in range(4):
+        for given in (examples, [Held(2.0), Held(0.0)]):
+            assert values(function(given)) == values(loss(x) for x in given)
+        if step > 1:
+            assert function.plan().stats()["planned"] in (1, 2)
+            function(examples)
+            assert function.plan().stats()["planned"] == 3
+    examples[0].tensor.fill_(0.0)
+    assert values(function(examples)) == values(loss(x) for x in examples)
+    assert function.plan().stats()["planned"] == 2

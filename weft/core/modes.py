@@ -222,14 +222,16 @@ def current_recorder() -> Any:
     return None if tracer is None or not tracer.root.recording else tracer.root
 
 
-def note_look(x: Any) -> None:
+def note_look(x: Any, *, value: bool = False) -> None:
     """Tell whoever puts operations off that Python looks at a tensor that was there before.
 
     What it does next may depend on that, and another call may find something else.
+
+    value   whether it looks at no more than the value
     """
     run = current_deferral()
     if run is not None:
-        run.looked_at(x)
+        run.looked_at(x, value=value)
 
 
 def refuse_recording(what: str, *, once: bool = False, in_parts: bool = False) -> None:

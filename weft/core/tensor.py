@@ -239,7 +239,7 @@ class Tensor:
             if (recorder := current_recorder()) is not None:
                 seen: np.ndarray[Any, Any] = recorder.look(self)
                 return seen
-            note_look(self)
+            note_look(self, value=True)
         value: np.ndarray[Any, Any] = to_host(self._value)
         return value
 
@@ -320,7 +320,7 @@ class Tensor:
             if (recorder := current_recorder()) is not None:
                 truth: bool = recorder.truth(self)
                 return truth
-            note_look(self)
+            note_look(self, value=True)
         return bool(self._value.item())
 
     def __float__(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.dtype import Array
 from ..core.rng import Generator
 from ..core.tensor import Tensor
 from .deferred import DeferredTensor
@@ -12,6 +13,8 @@ from .signatures import Slot
 
 if TYPE_CHECKING:
     from .running import PutOffRun
+
+MOST_SEEN = 1 << 10  # elements of a tensor whose value is part of a structure
 
 
 class ExampleState:
@@ -26,11 +29,13 @@ class ExampleState:
     data      what stands for the tensors that it made and brought, by identity
     slots     those of shared tensors that are data here, by identity
     owner     its number among those that had a turn
+    looks     the values that its code sees of the tensors in it, by their numbers
     reads     what its code reads of values, if that is to be known
     """
 
     __slots__ = (
         *("awaited", "brought", "data", "draws", "first", "has_looked", "has_written", "index"),
+        "looks",
         *("owner", "reads", "records", "slots", "task"),
     )
 
@@ -46,5 +51,14 @@ class ExampleState:
         self.draws: dict[int, tuple[Generator, int]] = {}
         self.data: dict[int, tuple[Tensor, DeferredTensor]] = {}
         self.slots: dict[int, Slot] = {}
+        self.looks: dict[int, Array] = {}
         self.owner = -1
         self.reads: Reads | None = None
+
+    def looks_at(self, x: Tensor) -> bool:
+        """Note the value that code sees of a tensor; tell whether it is one of the example."""
+        number = self.brought.get(id(x))
+        if number is None or x.numel() > MOST_SEEN or self.has_written:
+            return False
+        self.looks.setdefault(number, x._value.copy())
+        return True

@@ -85,7 +85,7 @@ class Turns:
         if choices is None:
             return None
         plan = ExamplePlan(None, rows.counts[owner], leaves)
-        plan.choices = choices
+        plan.choices, plan.looks = choices, x.state.looks
         plan.take(*rows.cut(owner))
         for kind, payload in rows.data(table).get(owner, {}).items():
             plan.add_data(kind, kept_data(payload, x.state, table.types[kind].dtype))

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.device import current_device
-from ..core.dtype import DType, default_float
+from ..core.dtype import Array, DType, default_float
 from ..core.modes import is_grad_enabled
 from ..core.rng import Generator
-from ..core.tensor import Constant
+from ..core.tensor import Constant, Tensor
 from ..core.tree import Structure, flatten
 from .agenda import Ints
 from .choices import PathChoices
@@ -63,6 +63,7 @@ class ExamplePlan:
     is_open   whether there are any of the latter
     depth     how many levels it has
     leaves    of the result
+    looks     what the code saw of the tensors in the example, by their numbers
     choices   what the code found of the values that it read, if it read some: the plan holds only
               if a batch comes out the same
     """
@@ -78,6 +79,7 @@ class ExamplePlan:
         self.is_open = False
         self.leaves, self.nest = leaves
         self.is_single = self.nest.kind is None and self.leaves[0].__class__ is ValueLeaf
+        self.looks: dict[int, Array] = {}
         self.choices: PathChoices | None = None
 
     def __len__(self) -> int:
@@ -97,6 +99,13 @@ class ExamplePlan:
         """Have these rows in the place of those that they came of."""
         self.columns, self.refs, self.depth = columns, refs, depth
         self._chunk = None
+
+    def fits(self, tensors: Sequence[Tensor]) -> bool:
+        """Tell whether an example holds tensors of which the code sees the same."""
+        return all(
+            tensors[number]._value.tobytes() == array.tobytes()
+            for number, array in self.looks.items()
+        )
 
     def add_data(self, kind: int, data: list[Any]) -> None:
         """Have data of a type, in the order of rows."""
@@ -160,6 +169,13 @@ class Known(NamedTuple):
 
     walk: StructureWalk
     plan: ExamplePlan | None
+
+    def fitting(self) -> Known:
+        """Return it without its plan where the code would see other tensors."""
+        plan = self.plan
+        if plan is None or not plan.looks or plan.fits(self.walk.tensors):
+            return self
+        return Known(self.walk, None)
 
     @classmethod
     def of(cls, walk: StructureWalk | None, plan: ExamplePlan | None) -> Known | None:
@@ -244,23 +260,23 @@ class Plans:
         found = list(map(table.get, map(id, examples)))
         seen = [x for x in found if x is not None]
         if all(map(_is_of, found, examples)) and are_same([x.walk for x in seen]):
-            return found
+            return [x.fitting() for x in seen]
         return [Known.of(*self.find(example, context)) for example in examples]
 
     def find(self, example: Any, context: int) -> tuple[StructureWalk | None, ExamplePlan | None]:
         """Return the walk through an example, and the plan that it has, if any."""
         known = self._by_id.get(context, {}).get(id(example))
         if known is not None and known.walk.root is example and known.walk.is_same():
-            return known.walk, known.plan
+            return known.fitting()
         try:
             walk = StructureWalk(example)
         except OpaqueError:
             return None, None
         plan, _ = self._by_key.get((walk.key, context), (None, None))
-        if plan is not None:
+        if plan is not None and plan.fits(walk.tensors):
             with interning:
                 self._by_id.setdefault(context, {})[id(example)] = Known(walk, plan)
-        return walk, plan
+        return Known(walk, plan).fitting()
 
     def has_met(self, walk: StructureWalk, context: int) -> bool:
         """Tell whether an example of such a structure was there before."""
@@ -346,6 +362,7 @@ def plan_of(chunk: Chunk, count: int, result: Any, state: Any, run: Any) -> Exam
     if min(least, *chunk.refs, first) < first:  # it has a value of another one
         return None
     plan = ExamplePlan(chunk, count, leaves.renumbered(lambda i: i - first))
+    plan.looks = state.looks
     for kind, payload in chunk.data.items():
         plan.add_data(kind, kept_data(payload, state, run.table.types[kind].dtype))
     return plan

@@ -278,8 +278,13 @@ class PutOffRun:
             "cannot take the value of one; return the value from the function instead"
         )
 
-    def looked_at(self, x: Tensor) -> None:
-        """Note that code looks at a tensor that is not put off: no plan knows what it found."""
+    def looked_at(self, x: Tensor, *, value: bool) -> None:
+        """Note that code looks at a tensor that is not put off.
+
+        A plan knows what it found only if it is the value of a tensor in the example.
+        """
+        if value and self.state.looks_at(x):
+            return
         self.state.has_looked = True
         self.plan.reason = self.plan.reason or LOOKED
 
