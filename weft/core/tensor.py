@@ -545,6 +545,8 @@ def paused_leaf(tensor: Tensor) -> Leaf | None:
 
 def site_of(tensor: Any) -> Site:
     """Return where a tensor was made, if that is known."""
+    if getattr(type(tensor), "_site", None) is None:  # also of one whose node must be computed
+        return None
     node = getattr(tensor, "_node", None)
     site: Site = node.site if node is not None else getattr(tensor, "_site", None)
     return site
