@@ -3,17 +3,23 @@
     void weft_batch_order(ptr table, ptr context)
     void weft_batch_places(ptr table, ptr context)
 
-The tables hold the addresses of columns of words, in the order of `ORDER` and of `PLACES`. Nothing
-is checked: the columns have the sizes that batch_order.py says.
+The tables hold the addresses of columns of words, in the order of `ORDER` and of `PLACES`, of the
+sizes that batch_order.py says. What the columns say is looked at (batch_checks.py): where it would
+lead outside of them no more is done, and `left` is -1.
 """
 
 from __future__ import annotations
 
 from ...codegen.target import Target
+from .batch_checks import CHECKS
 from .shorthand import spelled_out
 from .template import module_text, places
 
-SIZES = ("rows", "reads", "depth", "kinds", "numbers", "first", "batches", "left")
+SIZES = (
+    *("rows", "reads", "depth", "kinds", "numbers", "first", "batches", "left"),
+    # how many types of results there are, how many are listed, and operands
+    *("types", "listed", "operands"),
+)
 ORDER = (
     # what is given: columns of operations
     *("sizes", "signature", "level", "refs", "arity", "outs", "firsts"),
@@ -42,7 +48,7 @@ def batch_order_text(target: Target) -> str:
         **places(ORDER, "o"),
         **places(PLACES, "p"),
     }
-    return module_text(target, spelled_out(_ORDER + _TURNS + _HEAP + _PLACES), names)
+    return module_text(target, spelled_out(CHECKS + _ORDER + _TURNS + _HEAP + _PLACES), names)
 
 
 _ORDER = """
@@ -57,6 +63,14 @@ define void @weft_batch_order(ptr %table, ptr %unused) nounwind {
   %rows = field i64, %sizes + <n_rows>, align 8
   %depth = field i64, %sizes + <n_depth>, align 8
   %kinds = field i64, %sizes + <n_kinds>, align 8
+  %wrong = call i64 @wrong_operations(ptr %table)
+  %is.wrong = icmp ne i64 %wrong, 0
+  br i1 %is.wrong, label %refuse, label %go.on
+refuse:
+  %at.left = getelementptr i8, ptr %sizes, i64 <n_left>
+  item %at.left[0] = -1
+  ret void
+go.on:
   for %i = 0 to %rows
     item %order[%i] = %i
   next %i
@@ -526,15 +540,30 @@ define void @weft_batch_places(ptr %table, ptr %unused) nounwind {
   %rows = field i64, %sizes + <n_rows>, align 8
   %arity = field ptr, %table + <p_arity>, align 8
   %reads_of = field ptr, %table + <p_reads_of>, align 8
+  %wrong = call i64 @wrong_places(ptr %table)
+  %is.wrong = icmp ne i64 %wrong, 0
+  br i1 %is.wrong, label %refuse, label %go.on
+refuse:
+  %at.left = getelementptr i8, ptr %sizes, i64 <n_left>
+  item %at.left[0] = -1
+  ret void
+go.on:
   %all = call i64 @begins(ptr %arity, ptr %reads_of, i64 %rows)
-  call void @place_results(ptr %table)
+  %placed = call i64 @place_results(ptr %table)
+  %is.placed = icmp sge i64 %placed, 0
+  br i1 %is.placed, label %results, label %refuse
+results:
   %operands = call i64 @place_operands(ptr %table)
+  %is.found = icmp sge i64 %operands, 0
+  br i1 %is.found, label %look, label %refuse
+look:
   call void @look_at_operands(ptr %table, i64 %operands)
   ret void
 }
 
-; Let the results of each batch lie behind those before, type by type.
-define internal void @place_results(ptr %table) nounwind {
+; Let the results of each batch lie behind those before, type by type; return -1 if there is no
+; room.
+define internal i64 @place_results(ptr %table) nounwind {
   %sizes = field ptr, %table + <p_sizes>, align 8
   %batches = field i64, %sizes + <n_batches>, align 8
   %start = field i64, %sizes + <n_first>, align 8
@@ -546,6 +575,9 @@ define internal void @place_results(ptr %table) nounwind {
   %kinds_of = field ptr, %table + <p_kinds_of>, align 8
   %ends = field ptr, %table + <p_ends>, align 8
   %rows = field ptr, %table + <p_rows>, align 8
+  %all.rows = field i64, %sizes + <n_rows>, align 8
+  %all.kinds = field i64, %sizes + <n_kinds>, align 8
+  %numbers = field i64, %sizes + <n_numbers>, align 8
   %done = alloca i64, align 8
   item %done[0] = 0
   for %b = 0 to %batches
@@ -553,8 +585,17 @@ define internal void @place_results(ptr %table) nounwind {
     %begin = item %done[0]
     %stop = add i64 %begin, %members
     item %done[0] = %stop
+    %is.none = icmp slt i64 %members, 1
+    br i1 %is.none, label %outside, label %some
+some:
     %one = item %order[%begin]
+    %no.one = icmp uge i64 %one, %all.rows
+    br i1 %no.one, label %outside, label %a.row
+a.row:
     %number = item %signature[%one]
+    %no.number = icmp uge i64 %number, %all.kinds
+    br i1 %no.number, label %outside, label %a.kind
+a.kind:
     %number.after = add i64 %number, 1
     %out.begin = item %kinds_of[%number]
     %out.end = item %kinds_of[%number.after]
@@ -564,17 +605,26 @@ define internal void @place_results(ptr %table) nounwind {
       %offset = sub i64 %which, %start
       for %i = %begin to %stop
         %row = item %order[%i]
+        %no.row = icmp uge i64 %row, %all.rows
+        br i1 %no.row, label %outside, label %its.row
+its.row:
         %its.first = item %firsts[%row]
         %value = add i64 %its.first, %offset
+        %no.value = icmp uge i64 %value, %numbers
+        br i1 %no.value, label %outside, label %its.value
+its.value:
         %to = more %ends[%kind]
         item %rows[%value] = %to
       next %i
     next %o
   next %b
-  ret void
+  ret i64 0
+outside:
+  ret i64 -1
 }
 
-; Write where operands lie, batch by batch, operand by operand; return how many operands there are.
+; Write where operands lie, batch by batch, operand by operand; return how many operands there are,
+; or -1 if they lie nowhere.
 define internal i64 @place_operands(ptr %table) nounwind {
   %sizes = field ptr, %table + <p_sizes>, align 8
   %batches = field i64, %sizes + <n_batches>, align 8
@@ -589,6 +639,10 @@ define internal i64 @place_operands(ptr %table) nounwind {
   %last_read = field ptr, %table + <p_last_read>, align 8
   %lie = field ptr, %table + <p_lie>, align 8
   %starts = field ptr, %table + <p_starts>, align 8
+  %reads = field i64, %sizes + <n_reads>, align 8
+  %numbers = field i64, %sizes + <n_numbers>, align 8
+  %all.rows = field i64, %sizes + <n_rows>, align 8
+  %all.operands = field i64, %sizes + <n_operands>, align 8
   %counts = alloca [3 x i64], align 8  ; rows that are done, operands, and reads
   item %counts[0] = 0
   item %counts[1] = 0
@@ -602,15 +656,29 @@ define internal i64 @place_operands(ptr %table) nounwind {
     %many = item %arity[%one]
     for %k = 0 to %many
       %operand = more %counts[1]
+      %no.operand = icmp uge i64 %operand, %all.operands
+      br i1 %no.operand, label %outside, label %an.operand
+an.operand:
       %here = item %counts[2]
       item %starts[%operand] = %here
       for %i = %begin to %stop
         %row = item %order[%i]
+        %no.row = icmp uge i64 %row, %all.rows
+        br i1 %no.row, label %outside, label %its.row
+its.row:
         %its.reads = item %reads_of[%row]
         %which = add i64 %its.reads, %k
+        %to = more %counts[2]
+        %no.read = icmp uge i64 %which, %reads
+        %no.place = icmp uge i64 %to, %reads
+        %nothing = or i1 %no.read, %no.place
+        br i1 %nothing, label %outside, label %a.read
+a.read:
         %ref = item %refs[%which]
         %value = sub i64 %ref, %start
-        %to = more %counts[2]
+        %no.value = icmp uge i64 %value, %numbers
+        br i1 %no.value, label %outside, label %its.value
+its.value:
         %at = item %rows[%value]
         item %lie[%to] = %at
         item %read[%to] = %value
@@ -619,9 +687,14 @@ define internal i64 @place_operands(ptr %table) nounwind {
     next %k
   next %b
   %operands = item %counts[1]
-  %reads = item %counts[2]
-  item %starts[%operands] = %reads
+  %read.all = item %counts[2]
+  %left.over = icmp ne i64 %operands, %all.operands
+  br i1 %left.over, label %outside, label %all
+all:
+  item %starts[%operands] = %read.all
   ret i64 %operands
+outside:
+  ret i64 -1
 }
 
 ; Tell of each operand whether its rows lie apart, whether it has no row twice as far as is known,
