@@ -97,7 +97,7 @@ OTHERS = {
         "distributions/test_distribution.py", "likewise"
     ),
     "distributions/kl_pairs.py": Row("distributions/test_kl.py", "each pair, by quadrature"),
-    "distributions/{vector_transforms,constraint_registry}.py": Row(
+    "distributions/{number_transforms,vector_transforms,constraint_registry}.py": Row(
         "distributions/test_transforms.py", "each transform, there and back"
     ),
     # -- dynamic --
