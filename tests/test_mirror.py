@@ -83,6 +83,7 @@ OTHERS = {
         "core/random/test_continuous.py", "normal numbers from uniform ones"
     ),
     "core/random/lanes.py": Row("core/random/test_kernels.py", "streams of numbers"),
+    "core/reads.py": Row("autodiff/test_constants.py", "reads that transforms watch for"),
     "core/samples.py": Row("ops/test_conformance.py", "samples of operators, each drawn"),
     "core/snapshot.py": Row("core/test_lost_writes.py", "tensors of state_dict refuse writes"),
     "core/temporaries.py": Row("core/test_lost_writes.py", "what is a temporary"),
@@ -96,7 +97,7 @@ OTHERS = {
         "distributions/test_distribution.py", "likewise"
     ),
     "distributions/kl_pairs.py": Row("distributions/test_kl.py", "each pair, by quadrature"),
-    "distributions/{vector_transforms,constraint_registry}.py": Row(
+    "distributions/{number_transforms,vector_transforms,constraint_registry}.py": Row(
         "distributions/test_transforms.py", "each transform, there and back"
     ),
     # -- dynamic --

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,64 @@ def test_an_error_names_its_example():
     with pytest.raises(ValueError, match="do not broadcast") as caught:
         wf.batched(fails)(range(64))
     assert "example 17 of 64, at test_function.py:" in caught.value.__notes__[0]
+
+
+LINEAR = wf.nn.Linear(3, 3)
+
+WRONG = {
+    "shapes": lambda x: x + wf.ones(4),
+    "a product": lambda x: x @ wf.ones((4, 4)),
+    "a list": lambda x: wf.cat([x, wf.ones((2, 2))]),
+    "an axis": lambda x: x.sum(5),
+    "an index": lambda x: x + x[7],
+    "an operand": lambda x: x + None,
+    "a layer": lambda x: LINEAR(wf.cat([x, x])),
+    "a write": lambda x: x.__setitem__(7, 1.0),
+    "a body": lambda x: wf.scan(lambda c, _: (c + wf.ones(4), None), x, wf.arange(2))[0],
+    "a computed index": lambda x: wf.take(x, (x[:1] * 0 + 7).to(wf.int64)),
+}
+
+
+def planned(op):
+    wrong = []
+    function = wf.batched(lambda x: op(LINEAR(x)) if wrong else LINEAR(x))
+    for _ in range(3):
+        function(list(wf.ones((4, 3))))
+    wrong.append(True)
+    return function
+
+
+def called(cell):
+    return wf.batched(lambda x: cell(LINEAR(x)))
+
+
+FORMS = {
+    "alone": lambda op: wf.batched(lambda x: op(LINEAR(x))),
+    "in a cell": lambda op: called(wf.cell(op)),
+    "behind a read": lambda op: wf.batched(lambda x: op(LINEAR(x) * (x.sum().item() + 1))),
+    "reduced": lambda op: wf.batched(lambda x: op(LINEAR(x)).sum(), reduce="mean"),
+    "with a plan": planned,
+    "captured": lambda op: wf.jit(wf.batched(lambda x: op(LINEAR(x)).sum(), reduce="mean")),
+}
+
+
+@pytest.mark.filterwarnings("ignore:jit")
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("name", WRONG)
+def test_errors_name_lines_of_the_user_alone(name, form):
+    op = WRONG[name]
+    with pytest.raises((ValueError, TypeError, IndexError)) as caught:
+        form(op)(list(wf.ones((4, 3))))
+    said = "\n".join([str(caught.value), *caught.value.__notes__])
+    assert f"test_function.py:{op.__code__.co_firstlineno}" in said
+    assert {line.split(":")[0] for line in re.findall(r"\w+\.py:\d+", said)} == {"test_function.py"}
+
+
+def test_errors_of_operands_run_nothing():
+    """What was put off before is not run to say where it came from: it may fail as well."""
+    late = WRONG["a computed index"]
+    with pytest.raises(ValueError, match="do not broadcast"):
+        wf.batched(lambda x: (late(x) + x)[:2] + x)(list(wf.ones((4, 3))))
 
 
 def test_errors_are_collected():

@@ -178,6 +178,8 @@ def test_batches_are_lists_and_floats_have_64_bits():
         ("torch.autograd.function", "Function"),
         ("torch.backends.cudnn", "benchmark"),
         ("torch.distributions.transforms", "TanhTransform"),
+        ("torch.distributions.transforms", "StackTransform"),
+        ("torch.distributions.transforms", "identity_transform"),
         ("torch.utils.tensorboard", "SummaryWriter"),
     ],
 )

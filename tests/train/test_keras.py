@@ -252,6 +252,40 @@ def test_callbacks_listen_to_batches_by_whatever_they_have() -> None:
 def test_validation_needs_targets() -> None:
     with pytest.raises(WeftError, match=r"takes \(x, y\).*Received: an array of shape \(50, 3\)"):
         fitted(1, validation_data=X)
+    loader = wf.data.DataLoader(wf.data.TensorDataset(wf.tensor(X)), batch_size=8)
+    with pytest.raises(WeftError, match="nothing to evaluate: the loader gave batches without tar"):
+        fitted(1, validation_data=loader)
+
+
+@pytest.mark.parametrize(
+    ("given", "described"),
+    [
+        ((X,), "a tuple of 1 item$"),
+        ([X], "a list of 1 item$"),
+        (((X, Y),), "a tuple of 1 item$"),
+        ((), "a tuple of 0 items"),
+        ((X, Y, None, None), "a tuple of 4 items"),
+        (X.tolist(), "a list of 50 items"),
+        ((X, None), "a tuple whose second item, the targets, is None"),
+        ((None, None), "a tuple whose second item, the targets, is None"),
+        ({"x": X, "y": Y}, "a dict with the keys 'x', 'y', without targets"),
+        (3, "3$"),
+        ("data", "'data'$"),
+    ],
+)
+def test_errors_of_validation_data_say_what_was_given(given: Any, described: str) -> None:
+    expected = (
+        r"validation_data takes \(x, y\), \(x, y, weights\), a dataset or a loader. Received: "
+    )
+    with pytest.raises(TypeError, match=expected + described):
+        fitted(1, validation_data=given)
+
+
+def test_validation_takes_lists_datasets_and_loaders() -> None:
+    dataset = wf.data.TensorDataset(wf.tensor(X), wf.tensor(Y))
+    loader = wf.data.DataLoader(dataset, batch_size=8)
+    for given in ([X, Y], (X, Y, None), dataset, loader):
+        assert "val_loss" in fitted(1, validation_data=given)[1].history
 
 
 def test_methods_of_module() -> None:

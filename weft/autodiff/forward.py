@@ -19,6 +19,8 @@ from ..core.modes import current_interpreter, current_tracer, run_below
 from ..core.operands import tensor_from
 from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
+from .arguments import check_callable, name_of
+from .constants import check_constants, reads_of_level
 from .layered import Layered, Running, TransformLevel, make_layer
 from .matching import array_of, require_type
 from .pullback import or_zeros
@@ -36,6 +38,7 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
     >>> wf.jvp(lambda x: x * x, (wf.tensor(3.0),), (wf.tensor(1.0),))
     (tensor(9.), tensor(6.))
     """
+    check_callable(fn, "jvp")
     values, structure = flatten(list(_as_sequence(primals, "primals")))
     directions = structure.flatten_like(list(_as_sequence(tangents, "tangents")), "tangents")
     if current_tracer() is not None:
@@ -50,7 +53,9 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
     pairs = zip(values, directions, strict=True)
     duals = [interpreter.lift(x, t, i) for i, (x, t) in enumerate(pairs)]
     with Running(interpreter):
-        outputs, result = flatten(fn(*structure.unflatten(duals)))
+        with reads_of_level(interpreter.level) as reads:
+            outputs, result = flatten(fn(*structure.unflatten(duals)))
+        check_constants(outputs, reads, name_of(fn))
         split = [interpreter.split(y) for y in outputs]
         ties = [or_zeros(t, y) for y, t in split]
     return result.unflatten(y for y, _ in split), result.unflatten(ties)

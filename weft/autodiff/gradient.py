@@ -80,7 +80,9 @@ def _value_and_grad(
 ) -> tuple[tuple[Any, Any], Any]:
     call = Chosen(fn, args, kwargs, argnums)
     beside = Beside(call, has_aux)
-    (y, *others), pull, _ = pull_back_of(beside.one_number, call.primals, once=True)
+    (y, *others), pull, _ = pull_back_of(
+        beside.one_number, call.primals, once=True, what=beside.name
+    )
     grads = pull([F.ones_like(y), *[None] * len(others)])
     return (y, beside.restored(others)), call.structure.unflatten(
         map(or_zeros, grads, call.primals)
@@ -159,7 +161,7 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[A
     values = [as_value(x, f"vjp of {what}: a primal") for x in leaves]
     beside = Beside(lambda xs: fn(*structure.unflatten(xs)), has_aux)
     flat = partial(beside.flat, what=f"vjp: the result of {what}")
-    outputs, pull, _ = pull_back_of(flat, values)
+    outputs, pull, _ = pull_back_of(flat, values, what=what)
     ys, others = outputs[: beside.count], outputs[beside.count :]
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:

@@ -162,20 +162,18 @@ class _Jacobian:
 
     def push(self, tangents: Rows) -> list[Any]:
         """Return the tangents of the outputs for each row of tangents, first axis for rows."""
-        ys: list[Any] = []
+        flat = named_after(lambda *xs: self.flat(list(xs)), self.call.fn)
 
         def linear(row: list[Any]) -> list[Any]:
-            made, found = jvp(lambda *xs: self.flat(list(xs)), self.primals, row)
-            ys[:] = made
+            made, found = jvp(flat, self.primals, row)
+            self._settle(made)
             return found[: self.count]  # type: ignore[no-any-return]  # a list, as flat returns
 
-        columns = map_rows(linear, tangents)
-        self._settle(ys)
-        return columns
+        return map_rows(linear, tangents)
 
     def reverse(self) -> Any:
         """Pull the basis of the result back."""
-        outputs, pull, _ = pull_back_of(self.flat, self.primals)
+        outputs, pull, _ = pull_back_of(self.flat, self.primals, what=self.beside.name)
         self._settle(outputs)
         return self._reversed(outputs[: self.count], pull)
 
@@ -241,7 +239,7 @@ class _Jacobian:
         x = self.primals[0]
         columns, rows = color(pattern), color(pattern.T)
         if rows.needed < columns.needed:
-            outputs, pull, _ = pull_back_of(self.flat, self.primals)
+            outputs, pull, _ = pull_back_of(self.flat, self.primals, what=self.beside.name)
             self._settle(outputs)
             self._check_single(outputs[: self.count], "result", pattern.shape[0], "row")
             found = self.pull_rows(pull, [_seeds(rows, outputs[0])])[0]

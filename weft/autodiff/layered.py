@@ -16,6 +16,7 @@ from ..core.device import device
 from ..core.dtype import DType
 from ..core.errors import GradientError, ShapeError
 from ..core.modes import current_interpreter, interpret_with, modes
+from ..core.reads import note_read
 from ..core.tape import Leaf
 from ..core.tensor import PLAIN, Tensor
 
@@ -122,32 +123,40 @@ class Layered(Tensor):
         """Return the value without its derivative."""
         return self.primal.detach()
 
+    def _looked_at(self) -> Tensor:
+        """Return the value, to be read as a number or an array."""
+        note_read(self)
+        return self.primal
+
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the value as a read-only NumPy view."""
-        return self.primal.numpy()
+        return self._looked_at().numpy()
 
     def item(self) -> Any:
         """Return the only element as a Python number."""
-        return self.primal.item()
+        return self._looked_at().item()
 
     def tolist(self) -> Any:
         """Return the value as nested Python lists."""
-        return self.primal.tolist()
+        return self._looked_at().tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return self.primal.__array__(dtype, copy)
+        return self._looked_at().__array__(dtype, copy)
 
     def __bool__(self) -> bool:
         return bool(self.primal)
 
     def __float__(self) -> float:
-        return float(self.primal)
+        return float(self._looked_at())
 
     def __int__(self) -> int:
-        return int(self.primal)
+        return int(self._looked_at())
 
     def __index__(self) -> int:
         return self.primal.__index__()
+
+    def __format__(self, spec: str) -> str:
+        return format(self.primal, spec) if spec else repr(self)
 
     def __contains__(self, element: Any) -> bool:
         return element in self.primal

@@ -35,6 +35,7 @@ from ..graph.run import Program
 from ..graph.special import CONSTANT, PLACEHOLDER
 from ..graph.symbol import Symbol
 from .arguments import FlatFunction, as_value, check_callable, matching_cotangents, name_of
+from .constants import checked, reads_of_level
 from .engine import nodes_behind
 from .forward import DualInterpreter, check_direction
 from .layered import Running
@@ -42,7 +43,7 @@ from .pullback import differentiable, or_zeros, pull_back_of, zeros_for
 from .record import Recording
 from .rules import parameters
 from .static.forward import forward_gradients
-from .static.reverse import moved_here
+from .static.reverse import moved_here, reads_of_symbols
 
 
 def linearize(fn: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -61,7 +62,7 @@ def linearize(fn: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...,
     values = [as_value(x, f"linearize of {name_of(fn)}: a primal") for x in leaves]
     flat = FlatFunction(fn, structure, f"linearize: the result of {name_of(fn)}")
     make = _from_unknowns if current_tracer() is None else _in_open_graph
-    ys, push, graph = make(flat, values)
+    ys, push, graph = make(flat, values, name_of(fn))
 
     def tangent(*tangents: Any) -> Any:
         given = structure.flatten_like(tangents, "the tangents")
@@ -76,10 +77,10 @@ def linearize(fn: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...,
 Push = Callable[[Sequence[Any]], list[Any]]
 
 
-def _in_open_graph(flat: FlatFunction, values: list[Any]) -> tuple[list[Any], Push, Any]:
+def _in_open_graph(flat: FlatFunction, values: list[Any], name: str) -> tuple[list[Any], Push, Any]:
     """Trace fn once; each call of the map adds its tangents to the graph."""
     places = [F.positive(x) if differentiable(x) else x for x in values]
-    ys = flat(list(places))
+    ys = checked(flat, list(places), reads_of_symbols(places), name)
 
     def push(directions: Sequence[Any]) -> list[Any]:
         pairs = [(x, t) for x, t in zip(places, directions, strict=True) if t is not None]
@@ -90,7 +91,7 @@ def _in_open_graph(flat: FlatFunction, values: list[Any]) -> tuple[list[Any], Pu
     return ys, push, current_tracer().graph
 
 
-def _from_unknowns(flat: FlatFunction, values: list[Any]) -> tuple[list[Any], Push, Any]:
+def _from_unknowns(flat: FlatFunction, values: list[Any], name: str) -> tuple[list[Any], Push, Any]:
     """Run fn on values whose tangents are unknowns of a graph."""
     linear = LinearPart(current_interpreter())
     forward = DualInterpreter(linear)
@@ -98,7 +99,8 @@ def _from_unknowns(flat: FlatFunction, values: list[Any]) -> tuple[list[Any], Pu
     pairs = enumerate(zip(values, unknowns, strict=True))
     duals = [forward.lift(x, t, i) for i, (x, t) in pairs]
     with Running(forward):
-        split = [forward.split(y) for y in flat(duals)]
+        ys = checked(flat, duals, reads_of_level(forward.level), name)
+        split = [forward.split(y) for y in ys]
     program = LinearProgram(linear, unknowns, [t for _, t in split])
     return [y for y, _ in split], program.push, linear.graph
 
@@ -237,9 +239,9 @@ def linear_transpose(fn: Callable[..., Any], *examples: Any) -> Callable[..., tu
     what = f"linear_transpose of {name_of(fn)}"
     flat = FlatFunction(fn, structure, what)
     if current_tracer() is None:
-        ys, pull = _checked_pull(flat, zeros, what)
+        ys, pull = _checked_pull(flat, zeros, what, name_of(fn))
     else:
-        ys, pull, _ = pull_back_of(flat, zeros)
+        ys, pull, _ = pull_back_of(flat, zeros, what=name_of(fn))
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
         gs = matching_cotangents(cotangents, ys, flat.result, what)
@@ -261,9 +263,13 @@ def _zeros(example: Any) -> Tensor:
     return wrap(np.zeros(shape, as_dtype(dtype)))
 
 
-def _checked_pull(flat: FlatFunction, zeros: list[Tensor], what: str) -> tuple[list[Any], Push]:
+def _checked_pull(
+    flat: FlatFunction, zeros: list[Tensor], what: str, name: str
+) -> tuple[list[Any], Push]:
     recording = Recording(current_interpreter())
-    outputs = recording.run(flat, [recording.watch(x) for x in zeros])
+    places = [recording.watch(x) for x in zeros]
+    reads = reads_of_level(recording.level)
+    outputs = checked(lambda xs: recording.run(flat, xs), places, reads, name)
     for node in nodes_behind(map(recording.node, outputs)):
         if isinstance(node, TapeNode) and node.op is not OUTPUT:
             _check_linear(node, what)

@@ -17,8 +17,10 @@ from ..core.dtype import is_float
 from ..core.imports import deferred_imports
 from ..core.modes import current_interpreter, current_transform, enable_grad, is_grad_enabled
 from ..core.op import F, find_op
+from ..core.operands import tensor_from
 from ..core.tape import Leaf, make_node
 from ..core.tensor import PLAIN, Tensor, marked, placed_like, wrap, wrap_with_node
+from .constants import checked, is_number, reads_of_level, reads_on_tape
 from .engine import as_tensor
 from .layered import is_differentiated
 from .record import Recording
@@ -42,33 +44,36 @@ class Pulled(NamedTuple):
     connected: list[bool]
 
 
-def pull_back_of(fn: FlatFunction, primals: Sequence[Any], *, once: bool = False) -> Pulled:
+def pull_back_of(
+    fn: FlatFunction, primals: Sequence[Any], *, once: bool = False, what: str = "the function"
+) -> Pulled:
     """Run fn on a list of tensors; return its outputs and how to pull their gradients back.
 
-    With `once`, pull will be called one time only, and may free what it has used.
+    With `once`, pull will be called one time only, and may free what it has used. `what` is what
+    messages call the function.
     """
     interpreter: Any = current_interpreter()
     while getattr(interpreter, "transparent", False):
         interpreter = interpreter.below
     if interpreter is None:
-        return _on_tape(fn, primals, once)
+        return _on_tape(fn, primals, once, what)
     if hasattr(interpreter, "read_state"):
         with deferred_imports:
             from .static.reverse import pull_back_of_symbols  # noqa: PLC0415  (for graphs only)
-        return Pulled(*pull_back_of_symbols(fn, primals))
-    return _recorded(fn, primals)
+        return Pulled(*pull_back_of_symbols(fn, primals, what))
+    return _recorded(fn, primals, what)
 
 
 # -- plain eager code ------------------------------------------------------------------------------
 
 
-def _on_tape(fn: FlatFunction, primals: Sequence[Any], once: bool) -> Pulled:
+def _on_tape(fn: FlatFunction, primals: Sequence[Any], once: bool, what: str) -> Pulled:
     linked = is_grad_enabled()
     marks = [getattr(x, "_mark", None) for x in primals]
     places = [_place(x, linked) if differentiable(x) else x for x in primals]
     nodes: list[Any] = [x._node if differentiable(x) else None for x in places]
     with enable_grad():
-        outputs = list(fn(places))
+        outputs = checked(fn, places, reads_on_tape(filter(None, nodes)), what)
     roots = [getattr(y, "_node", None) for y in outputs]
     origins = [None if node is None else node.parents[0] for node in nodes]
     # Whether the outputs depend on nothing that requires gradients besides the places.
@@ -132,13 +137,14 @@ def differentiable(x: Any) -> bool:
 # -- inside other transforms -----------------------------------------------------------------------
 
 
-def _recorded(fn: FlatFunction, primals: Sequence[Any]) -> Pulled:
+def _recorded(fn: FlatFunction, primals: Sequence[Any], what: str) -> Pulled:
     recording = Recording(current_interpreter())
     moved = [i for i, x in enumerate(primals) if differentiable(x)]
     places = list(primals)
     for i in moved:
         places[i] = recording.watch(primals[i])
-    outputs = list(recording.run(fn, places))
+    reads = reads_of_level(recording.level)
+    outputs = checked(lambda xs: recording.run(fn, xs), places, reads, what)
     pull_moved = recording.pull_back_of(outputs)
 
     def pull(gs: Sequence[Any]) -> list[Any]:
@@ -159,4 +165,6 @@ def zeros_for(x: Any) -> Tensor:
 
 def or_zeros(derivative: Any, x: Any) -> Any:
     """Return a derivative of or by a value: zeros where there is none but could be one."""
-    return zeros_for(x) if derivative is None and differentiable(x) else derivative
+    if derivative is not None or not (differentiable(x) or is_number(x)):
+        return derivative
+    return zeros_for(x if isinstance(x, Tensor) else tensor_from(x, "a result"))

@@ -63,6 +63,7 @@ class CallGradient(NamedTuple):
 def call_gradient(recorder: Recorder, outputs: Sequence[Value]) -> CallGradient:
     """Extend a recording by the gradients of results of its function."""
     seeds = [recorder.parameter(value.type, "seed") for value in outputs]
+    recorder.seeds.update(seeds)
     leaves = [leaf for leaf in recorder.leaf_tensors() if not isinstance(leaf, Symbol)]
     symbols = [make_symbol(recorder.graph, value) for value in outputs]
     given = [make_symbol(recorder.graph, value) for value in seeds]
@@ -92,6 +93,7 @@ class CallHistory:
         self._found = set(found)
         self.outputs, self._seeds, self.leaves, self._places, self.grads, self._shapes = gradient
         self.sources, self.saved = self._boundary(self._seeds)
+        self.read_by_backward: Any = None  # tests of what a backward of the user's read
         self._call: ProgramCall | None = None
 
     def _boundary(self, seeds: Sequence[Value]) -> tuple[list[Value], list[Value]]:
@@ -120,10 +122,15 @@ class CallHistory:
 
     def pull_back(self, kept: Sequence[Array], seeds: Sequence[Array]) -> list[Any]:
         """Return the gradients of the leaves, by a compiled program."""
+        self._check_python()
         if self._call is None:
             feeds = [*self._seeds, *self.sources, *self.saved]
             self._call = ProgramCall(Program(self.graph, self.grads, feeds), "backward")
         return self._joined(self._call.run(self._call.arrays([*seeds, *kept])))
+
+    def _check_python(self) -> None:
+        if self.read_by_backward is not None:
+            self.read_by_backward.check()
 
     def _joined(self, parts: Iterable[Any]) -> list[Any]:
         """Return the gradients of the leaves, those by rows made of their parts."""
@@ -137,6 +144,7 @@ class CallHistory:
         self, parents: Sequence[Any], kept: Sequence[Array], seeds: Sequence[Tensor]
     ) -> list[Any]:
         """Return the gradients of the leaves as tensors that can be differentiated again."""
+        self._check_python()
         known: dict[Value, Tensor] = dict(zip(self._seeds, seeds, strict=True))
         found = [value for value in self.saved if value in self._found]
         for value, array in zip([*self.sources, *found], kept, strict=False):

@@ -6,6 +6,7 @@ That is what it looked at, what it returned, whose `.grad` it set, and what of t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from .held import CallTensors, TensorIdentities, tensors_among
 from .history import CallGradient, CallHistory, call_gradient
 from .looks import ValueRead, check
 from .loops import with_while_loops
-from .objects import ModuleTests
+from .objects import ModuleTests, versioned
 from .outside import (
     ArgumentWrite,
     Escaped,
@@ -51,7 +52,8 @@ from .recorder import NotRecordedError, Recorder, RecordingGraph
 from .signature import aliases_of
 from .split import SplitRun
 from .stand_in import StandIn
-from .watch import PythonPlace, UnrepeatableError
+from .users_backward import StillHolds, watched
+from .watch import Guards, PythonPlace, UnrepeatableError
 
 
 class EscapedLeaf(NamedTuple):
@@ -131,6 +133,7 @@ class RecordedCall:
         self._numbers: dict[Value, int] = {}
         self.escaped: list[EscapedLeaf] = []
         self._escapes: dict[int, int] = {}
+        self._read_by_backward: StillHolds | None = None
 
     def finish(self, returned: Any) -> None:
         """Take what the function returned, while its graph is open."""
@@ -321,8 +324,19 @@ class RecordedCall:
         hooked = any(watch.hooks for watch in self.recorder.watches.values())
         if kept and (hooked or self.recorder.is_observed):
             raise NotRecordedError("has hooks on gradients that may be taken outside of it")
-        gradient = None if not kept else call_gradient(self.recorder, list(kept.values()))
+        gradient = None if not kept else self._gradient_of(list(kept.values()))
         return Linking(freed, list(kept), list(made), gradient)
+
+    def _gradient_of(self, kept: list[Value]) -> CallGradient:
+        """Return how gradients of results go on, outside of the call."""
+        make = partial(call_gradient, self.recorder, kept)
+        if not self.recorder.runs_python(kept):
+            return make()
+        gradient, guards = watched(make)
+        if len(guards):
+            self.watch.guards = Guards([*self.watch.guards, *guards], versioned)
+            self._read_by_backward = StillHolds(guards)
+        return gradient
 
     def _check_made(self, made: Sequence[Value], kept: Sequence[Value]) -> None:
         """Refuse leaves of the function's own that have a gradient, or that results go back to."""
@@ -340,6 +354,7 @@ class RecordedCall:
         computed = [value for split in self.splits for value in split.outputs]
         found = [*computed, *self._replaced_states()]
         history = CallHistory(self.final, gradient.moved(self._finally), found)
+        history.read_by_backward = self._read_by_backward
         parents = [self.outside(leaf) for leaf in history.leaves]
         sources = [self._source(value) for value in history.sources]
         saved = [self._fetch(value) for value in history.saved]

@@ -36,7 +36,7 @@ from ..core.shape import TensorType
 from ..core.tape import Leaf
 from ..core.tensor import PLAIN, Tensor, check_differentiable
 from ..core.watching import unseen
-from ..graph.custom import CustomGradient
+from ..graph.custom import passes_python
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, subgraphs
 from ..graph.paths import lead, outputs_reached
@@ -149,6 +149,7 @@ class Recorder(Tracer):
         self.watch: Any = None  # what sees which of Python's things the function changes
         self.around: FrameType | None = None  # that of who calls the function
         self._freed: set[Node] = set()
+        self.seeds: set[Value] = set()  # of gradients that are known when they are taken, later
         self.is_observed = False  # whether hooks of modules are given gradients
         self._devices: set[str] = set()  # that tensors from outside are on
         self._exact = ExactReads()
@@ -358,7 +359,10 @@ class Recorder(Tracer):
     def _value_seen(self, tensor: Tensor) -> Value:
         if isinstance(tensor, Symbol) and tensor.graph is not self.graph:
             tensor._unread("reading it here")
-        return self.value_of(tensor)
+        value = self.value_of(tensor)
+        if self.seeds and any(n.outputs[0] in self.seeds for n in self.graph.ancestors([value])):
+            self.refuse("a backward reads a gradient that is taken outside of the call")
+        return value
 
     def _note(
         self, value: Value, seen: Any, *, truth: bool, state: PythonState | None = None
@@ -495,7 +499,7 @@ class Recorder(Tracer):
         """
         with unseen():
             by_rows = rows and self._asks_for_rows(ys)
-            runs_python = self._runs_python(ys)
+            runs_python = self.runs_python(list(map(self.value_of, ys)))
         if record or self.watches or by_rows or runs_python:
             self._differentiating = not record
             try:
@@ -526,12 +530,12 @@ class Recorder(Tracer):
             raise freed_error(freed)
         return [n for n in found if self.inner_leaves.keys().isdisjoint(n.outputs)]
 
-    def _runs_python(self, ys: Sequence[Tensor]) -> bool:
+    def runs_python(self, ys: Sequence[Value]) -> bool:
         """Tell whether gradients pass a function of the user's, whose backward is Python."""
-        nodes = [n for y in ys for n in self._behind(self.value_of(y))]
+        nodes = [n for y in ys for n in self._behind(y)]
         hooked = any(graph.tracer.watches for n in nodes for graph in subgraphs(n))
         ordered = any(n.op.communicates for n in nodes)  # in the program's order: not put off
-        return hooked or ordered or any(isinstance(n.op, CustomGradient) for n in nodes)
+        return hooked or ordered or passes_python(nodes)
 
     def _asks_for_rows(self, ys: Sequence[Tensor]) -> bool:
         """Tell whether gradients pass an operation that gives them by rows."""

@@ -28,7 +28,7 @@ from .errors import (
     IndexOutOfRange,
     LinalgError,
     WeftError,
-    format_site,
+    site_of_user,
 )
 from .modes import current_interpreter
 from .operands import Number, common_dtype, find, scalar_array, tensor_from, to_dtype
@@ -352,7 +352,7 @@ def _origins(op: Op, message: str, inputs: Sequence[Any]) -> str:
     last = len(op.inputs) - 1
     found = []
     for i, x in enumerate(inputs):
-        where = format_site(site_of(x))
+        where = site_of_user(site_of(x))
         if where is not None:
             position = f"[{i - last}]" if op.variadic and i >= last else ""
             found.append(f"{op.inputs[min(i, last)]}{position} from {where}")

@@ -38,6 +38,7 @@ from .modes import (
     modes,
     note_look,
 )
+from .reads import note_read, readers
 from .shape import Shape
 from .tape import UNCHAINED, HookHandle, Leaf, TapeNode, add_hook, watch_of
 from .wording import worded
@@ -245,6 +246,8 @@ class Tensor:
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the value as a read-only NumPy view (no copy); np.array(x) gives a copy."""
+        if readers:
+            note_read(self)
         view = self._read().view()
         view.flags.writeable = False
         return view
@@ -253,20 +256,26 @@ class Tensor:
         """Return the only element as a Python number."""
         if modes.interpreters and (recorder := current_recorder()) is not None:
             self._check_single("item()")
+            if readers:
+                note_read(self)
             return recorder.number(self)
         return self._number("item()")
 
     def tolist(self) -> Any:
         """Return the value as nested Python lists (a number if 0-d)."""
+        if readers:
+            note_read(self)
         return self._read().tolist()
 
     def _number(self, what: str) -> Any:
         """Return the only element for Python to look at; losses are read in every step."""
-        if self.__class__ is Tensor and not modes.interpreters:
+        if self.__class__ is Tensor and not modes.interpreters and not readers:
             value = self._value
             if value.__class__ is _ARRAY and value.size == 1:
                 return value.item()
         self._check_single(what)
+        if readers:
+            note_read(self)
         return self._read().item()
 
     def _check_single(self, what: str) -> None:
@@ -281,6 +290,8 @@ class Tensor:
             raise ValueError(f"converting {self.dtype} to {np.dtype(dtype)} needs a copy")
         if copy is False:
             return self.numpy()
+        if readers:
+            note_read(self)
         if dtype is None or np.dtype(dtype) == self.dtype:
             return self._read().copy() if copy else self.numpy()
         return self._read().astype(dtype)
@@ -289,6 +300,8 @@ class Tensor:
         # A consumer may write, and tensors are values: what is handed over is always a copy.
         if copy is False:
             raise BufferError("a tensor is exported by copying; leave copy=False out")
+        if readers:
+            note_read(self)
         return self._read().copy().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -552,6 +565,8 @@ def paused_leaf(tensor: Tensor) -> Leaf | None:
 
 def site_of(tensor: Any) -> Site:
     """Return where a tensor was made, if that is known."""
+    if getattr(type(tensor), "_site", None) is None:  # also of one whose node must be computed
+        return None
     node = getattr(tensor, "_node", None)
     site: Site = node.site if node is not None else getattr(tensor, "_site", None)
     return site

@@ -33,6 +33,15 @@ from .kl import kl_divergence, register_kl
 from .matrices import LKJCholesky, Wishart
 from .multivariate import LowRankMultivariateNormal, MultivariateNormal
 from .normal import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal
+from .number_transforms import (
+    AbsTransform,
+    AffineTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    SoftplusTransform,
+    TanhTransform,
+)
 from .relaxed import (
     ContinuousBernoulli,
     ExpRelaxedCategorical,
@@ -41,16 +50,9 @@ from .relaxed import (
     RelaxedOneHotCategorical,
 )
 from .transforms import (
-    AbsTransform,
-    AffineTransform,
     ComposeTransform,
-    ExpTransform,
     IndependentTransform,
-    PowerTransform,
     ReshapeTransform,
-    SigmoidTransform,
-    SoftplusTransform,
-    TanhTransform,
     Transform,
     identity_transform,
 )

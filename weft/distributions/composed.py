@@ -13,7 +13,8 @@ from ._shared import as_sizes, check_batch, constrained, sum_last
 from .categorical import Categorical
 from .distribution import Distribution
 from .normal import Normal
-from .transforms import ComposeTransform, ExpTransform, Transform
+from .number_transforms import ExpTransform
+from .transforms import ComposeTransform, Transform
 from .vector_transforms import StickBreakingTransform
 
 

@@ -11,12 +11,10 @@ from typing import Any
 
 from ..core.op import F
 from . import constraints as c
+from .number_transforms import AffineTransform, ExpTransform, SigmoidTransform
 from .transforms import (
-    AffineTransform,
     ComposeTransform,
-    ExpTransform,
     IndependentTransform,
-    SigmoidTransform,
     Transform,
     identity_transform,
 )

@@ -20,7 +20,8 @@ from .categorical import OverCategories
 from .composed import TransformedDistribution
 from .discrete import Chances
 from .distribution import Distribution
-from .transforms import ExpTransform, SigmoidTransform, Transform
+from .number_transforms import ExpTransform, SigmoidTransform
+from .transforms import Transform
 
 
 class LogitRelaxedBernoulli(Chances):

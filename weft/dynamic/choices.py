@@ -20,9 +20,9 @@ from .reads import (
     TRUTH,
     ComparedNumbers,
     ComputedNumber,
+    ExampleReads,
     QuestionForm,
     ReadElement,
-    Reads,
     bits_of,
 )
 
@@ -54,7 +54,7 @@ class PathChoices:
     __hash__ = None  # type: ignore[assignment]  # nobody looks choices up
 
 
-def choices_of(reads: Reads, own: OwnNumbers) -> PathChoices | None:
+def choices_of(reads: ExampleReads, own: OwnNumbers) -> PathChoices | None:
     """Return what an example found, by its own numbers of values; None if a plan cannot hold it."""
     columns = {
         QuestionForm(*key): np.array(line, np.int64).reshape(-1, 5).T.copy()

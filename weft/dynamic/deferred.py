@@ -19,7 +19,7 @@ from ..core.tensor import Tensor
 
 if TYPE_CHECKING:
     from .deferring import Deferring
-    from .reads import Reads
+    from .reads import ExampleReads
 
 _SLOTS = vars(Tensor)
 _PARTS = ("_value", "_node", "_site", "_paused", "_mark")
@@ -112,7 +112,7 @@ class DeferredTensor(Tensor):
 
     # -- reading values ----------------------------------------------------------------------------
 
-    def _looked(self) -> tuple[np.ndarray[Any, Any], Reads | None]:
+    def _looked(self) -> tuple[np.ndarray[Any, Any], ExampleReads | None]:
         """Return the value, and who is to know what code does with it."""
         run = self.run
         if current_interpreter() is not run:  # it is from outside for whoever looks

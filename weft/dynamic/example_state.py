@@ -8,7 +8,7 @@ from ..core.dtype import Array
 from ..core.rng import Generator
 from ..core.tensor import Tensor
 from .deferred import DeferredTensor
-from .reads import Reads
+from .reads import ExampleReads
 from .signatures import Slot
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class ExampleState:
         self.slots: dict[int, Slot] = {}
         self.looks: dict[int, Array] = {}
         self.owner = -1
-        self.reads: Reads | None = None
+        self.reads: ExampleReads | None = None
 
     def looks_at(self, x: Tensor) -> bool:
         """Note the value that code sees of a tensor; tell whether it is one of the example."""

@@ -16,7 +16,7 @@ from .deferring import Deferring
 from .example_state import ExampleState
 from .paths import EndedExample, Turns
 from .plans import Known, NewPlan, leaves_of
-from .reads import Reads, plain_number
+from .reads import ExampleReads, plain_number
 from .replaying import SeenExample, replay
 from .results import ExampleError, checked, explain_depth, note_example, reduced, settled
 from .shared_parts import SharedParts
@@ -289,7 +289,7 @@ class ManyCalls:
             if self.run.turns is None:
                 self.run.turns = Turns()
                 self.run.turns.begin(state, self.run.count)
-            state.reads = Reads(gives_numbers=self.plans.gives_numbers)
+            state.reads = ExampleReads(gives_numbers=self.plans.gives_numbers)
 
     def _call(self, i: int, example: Any, walk: StructureWalk | None) -> None:
         """Call the function, and keep what it returns, or says."""

@@ -66,7 +66,7 @@ class QuestionForm(NamedTuple):
 EXACT, TRUTH = "exact", "truth"
 
 
-class Reads:
+class ExampleReads:
     """What one example read.
 
     lines      questions about elements, by form, of five numbers each: the value, its element, the
@@ -175,7 +175,7 @@ class ReadNumber:
     __slots__ = ("_number", "_of", "_place", "_reads")
 
     _number: float
-    _reads: Reads
+    _reads: ExampleReads
     _of: Any
     _place: int
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..core.dtype import Array
 from ..core.errors import GradientError
 from ..core.shape import TensorType
-from .node import Node
+from .node import Node, subgraphs
 from .special import NodeOp
 
 
@@ -53,3 +53,11 @@ class CustomGradient(NodeOp):
         )
 
     push_forward_node = pull_back_node
+
+
+def passes_python(nodes: Iterable[Node]) -> bool:
+    """Tell whether gradients through some nodes, or their bodies, run functions of the user's."""
+    return any(
+        isinstance(n.op, CustomGradient) or any(passes_python(g.nodes) for g in subgraphs(n))
+        for n in nodes
+    )

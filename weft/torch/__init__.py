@@ -23,6 +23,7 @@ from .catalogue import attach as _attach
 from .catalogue import writing_functions as _writing_functions
 from .devices import device
 from .dtypes import dtype
+from .foreach import FUNCTIONS as _FOREACH
 from .old_types import TYPES as _OLD_TYPES
 from .old_types import set_default_tensor_type
 from .printing import set_printoptions
@@ -64,6 +65,7 @@ _attach()
 globals().update(_FUNCTIONS)
 globals().update(_TOP)
 globals().update(_writing_functions())
+globals().update(_FOREACH)
 globals().update(_DTYPES)
 globals().update(_OLD_TYPES)
 

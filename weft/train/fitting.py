@@ -290,14 +290,42 @@ def validation_source(model: Module, data: Any, batch_size: int | None) -> Batch
     options = {"batch_size": batch_size}
     if isinstance(data, Arrays):
         return source_of_arrays(data, **_completed(options))
+    _check_validation(data)
+    parts = split_sample(data) if isinstance(data, tuple | list) else (data,)
+    return source_of(model, *parts, **options)
+
+
+def _check_validation(data: Any) -> None:
+    """Raise unless data for validation is of one of the kinds that are taken, with targets."""
     if isinstance(data, tuple | list):
-        return source_of(model, *split_sample(data), **options)
-    if isinstance(data, Tensor | np.ndarray):
+        alone = len(data) == 1 and _brings_targets(data[0])
+        fits = alone or (2 <= len(data) <= 3 and (data[1] is not None or _brings_targets(data[0])))
+    else:
+        fits = _brings_targets(data)
+    if not fits:
         raise ArgumentTypeError(
-            "validation_data takes (x, y), (x, y, weights), a dataset or a loader. Received: an "
-            f"array of shape {tuple(data.shape)}, without targets"
+            "validation_data takes (x, y), (x, y, weights), a dataset or a loader. "
+            f"Received: {_described(data)}"
         )
-    return source_of(model, data, **options)
+
+
+def _brings_targets(data: Any) -> bool:
+    return not isinstance(data, str | bytes) and (is_batched(data) or is_dataset(data))
+
+
+def _described(data: Any) -> str:
+    """Return what was given, in a few words."""
+    if isinstance(data, Tensor | np.ndarray):
+        return f"an array of shape {tuple(data.shape)}, without targets"
+    if isinstance(data, Mapping):
+        keys = ", ".join(repr(key) for key in data)
+        return f"a {type(data).__name__} with the keys {keys:.60}, without targets"
+    if not isinstance(data, tuple | list):
+        return f"{data!r:.60}"
+    kind = type(data).__name__
+    if len(data) in (2, 3):
+        return f"a {kind} whose second item, the targets, is None"
+    return f"a {kind} of {len(data)} item{'' if len(data) == 1 else 's'}"
 
 
 def _check_given(x: Any) -> None:

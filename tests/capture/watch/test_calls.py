@@ -50,7 +50,7 @@ REFUSED = {
     "old generator": lambda: next(generator),
     "old generator in a loop": lambda: [x for x in generator],  # noqa: C416  (is what is tested)
     "old generator summed": lambda: sum(generator),
-    "thread": lambda: threading.Thread(target=len).start(),
+    "thread": lambda: threading.Thread(target=int).start(),
     "thread local": lambda: local.x,
     "warning": lambda: warnings.warn("hm", stacklevel=1),
     "weak reference": lambda: [reference()],

@@ -14,11 +14,13 @@ from ...graph.frontend import open_tracer
 from ...graph.node import Node, Value
 from ...graph.scope import outermost_scope
 from ...graph.tracer import Tracer
+from ..arguments import name_of
+from ..constants import check_constants
 from ..matching import require_tensor, require_type
 from ..pullback import or_zeros
 from ..pushforward import Pushforward
 from ..reverse import as_tensors
-from .reverse import operation_of, places_of
+from .reverse import operation_of, places_of, reads_of_symbols
 
 SCOPE = "tangents"
 
@@ -68,8 +70,10 @@ def jvp_of_symbols(
     """Trace a function of values, some with a tangent, in the open graph; add its derivative."""
     # Nodes of their own, so that a value from outside that fn also uses directly stays a constant.
     places = [x if t is None else F.positive(x) for x, t in pairs]
-    outputs, result = flatten(fn(*structure.unflatten(places)))
     moved = [(x, t) for x, (_, t) in zip(places, pairs, strict=True) if t is not None]
+    with reads_of_symbols(x for x, _ in moved) as reads:
+        outputs, result = flatten(fn(*structure.unflatten(places)))
+    check_constants(outputs, reads, name_of(fn))
     ys = [y for y in outputs if isinstance(y, Tensor)]
     found = forward_gradients(ys, [x for x, _ in moved], [t for _, t in moved])
     by_output = dict(zip(map(id, ys), found, strict=True))

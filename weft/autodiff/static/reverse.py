@@ -15,6 +15,7 @@ from ...core.dtype import is_float
 from ...core.errors import DTypeError
 from ...core.modes import enable_grad, is_grad_enabled
 from ...core.op import F, elementwise
+from ...core.reads import Reads
 from ...core.row_sparse import add_gradients
 from ...core.tape import FanNode, Leaf, make_node, output_node
 from ...core.tensor import Tensor
@@ -25,6 +26,7 @@ from ...graph.paths import outputs_reached
 from ...graph.scope import GRADIENTS, outermost_scope
 from ...graph.symbol import Symbol, make_symbol
 from ...graph.tracer import Tracer
+from ..constants import checked
 from ..engine import AnyNode, ReverseWalk
 from ..matching import require_tensor, require_type
 from ..pullback import differentiable
@@ -66,13 +68,13 @@ def total(gradients: Sequence[Any]) -> Any:
 
 
 def pull_back_of_symbols(
-    fn: Callable[[list[Any]], Sequence[Any]], primals: Sequence[Any]
+    fn: Callable[[list[Any]], Sequence[Any]], primals: Sequence[Any], what: str
 ) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]], list[bool]]:
     """Trace fn in the open graph; return what `pull_back_of` does."""
     linked = is_grad_enabled()
     with enable_grad():
         places = [F.positive(x) if differentiable(x) else x for x in primals]
-        outputs = list(fn([_another(x) for x in places]))
+        outputs = checked(fn, [_another(x) for x in places], reads_of_symbols(places), what)
     ys = [i for i, y in enumerate(outputs) if differentiable(y)]
     xs = [i for i, x in enumerate(places) if differentiable(x)]
 
@@ -86,6 +88,19 @@ def pull_back_of_symbols(
 
     shown = [y if linked or i not in ys else F.stop_gradient(y) for i, y in enumerate(outputs)]
     return shown, pull, [i in ys for i in range(len(outputs))]
+
+
+def reads_of_symbols(places: Iterable[Any]) -> Reads:
+    """Return who notes that a symbol is read which derivatives lead from to some others."""
+    wanted = [x.value for x in places if isinstance(x, Symbol)]
+
+    def depends(x: Any) -> bool:
+        tracer = open_tracer("gradients")
+        if not isinstance(x, Symbol) or x.graph is not tracer.graph:
+            return False
+        return GraphWalk(tracer, wanted, {}).place(x.value) is not None
+
+    return Reads(depends)
 
 
 def moved_here(

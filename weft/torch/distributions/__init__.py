@@ -13,6 +13,7 @@ from ..adoption import adopt
 from ..names import description
 from ..parts import serve_parts
 from ..phrasing import phrase
+from . import transforms
 from .submodules import divided
 
 GIVING = frozenset(
@@ -104,7 +105,6 @@ for _name in dir(core_distributions):
         )
 globals().update(CLASSES)
 constraints = core_distributions.constraints
-transforms = core_distributions.transforms
 
 
 def kl_divergence(p: Any, q: Any) -> Any:

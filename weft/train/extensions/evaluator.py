@@ -51,13 +51,16 @@ def evaluate(
     for metric in metrics.values():
         metric.reset()
     with evaluating(getattr(objective, "model", None) if model is None else model):
+        found = False
         for batch, counts in shared_batches(loader, group, max_batches):
+            found = True
             outcome = run(batch)
             if counts:
                 _take(outcome, size_of(batch), means, metrics)
     merge_all(group, means, metrics)
     if not means and not metrics:
-        raise ArgumentError("there is nothing to evaluate: the loader gave no batches")
+        why = "batches without targets" if found else "no batches"
+        raise ArgumentError(f"there is nothing to evaluate: the loader gave {why}")
     return {
         **{name: mean.compute() for name, mean in means.items()},
         **{name: metric.compute() for name, metric in metrics.items()},

@@ -157,6 +157,57 @@ def test_columns_that_are_parts_of_others():
         assert found.rows.tolist() == expected.rows.tolist()
 
 
+WRONG_NUMBERS = (-1, -(2**40), 2**40, 2**62, -(2**63), 2**63 - 1)
+
+
+@pytest.mark.parametrize("number", WRONG_NUMBERS)
+@pytest.mark.parametrize("name", ["signature", "level", "refs", "arity", "outs", "firsts"])
+def test_columns_that_lead_outside_are_refused(name, number):
+    """A mistake of ours must not write anywhere."""
+    columns = Drawn(3, 60, 4).columns()
+    past = name == "refs" and -(2**62) <= number < 0  # of what was there before
+    if past or (name in ("signature", "level") and number > 0):  # room is made for the largest
+        return
+    for row in (0, 17, len(getattr(columns, name)) - 1):
+        wrong = getattr(columns, name).copy()
+        wrong[row] = number
+        with pytest.raises(AssertionError, match="outside of one another"):
+            native.batch_order(columns._replace(**{name: wrong}))
+    with pytest.raises(AssertionError, match="outside of one another"):
+        native.batch_order(columns._replace(**{name: getattr(columns, name)[:-1]}))
+
+
+@pytest.mark.parametrize("number", WRONG_NUMBERS)
+@pytest.mark.parametrize(
+    "name", ["signature", "refs", "firsts", "rows", "sizes", "kinds", "begins"]
+)
+def test_places_that_lead_outside_are_refused(name, number):
+    drawn = Drawn(3, 60, 4)
+    columns, results = drawn.columns(), drawn.result_columns()
+    order = native.batch_order(columns)
+    parts = [columns, order, results]
+    (at,) = [i for i, part in enumerate(parts) if name in part._fields]
+    largest = int(order.sizes[: order.sizes.argmax()].sum())  # NumPy looks up the last of a batch
+    for row in (largest,) if name == "rows" else (0, -1):
+        wrong = getattr(parts[at], name).copy()
+        wrong[row] = number
+        given = [*parts]
+        given[at] = parts[at]._replace(**{name: wrong})
+        rows = np.zeros(drawn.end - drawn.start, np.int64)
+        with pytest.raises((AssertionError, IndexError)):
+            native.batch_places(*given, np.zeros(KINDS, np.int64), rows, drawn.start)
+
+
+def test_places_without_room_are_refused():
+    drawn = Drawn(3, 60, 4)
+    columns, results = drawn.columns(), drawn.result_columns()
+    order = native.batch_order(columns)
+    for rows, ends in ((drawn.end - drawn.start - 4, KINDS), (drawn.end - drawn.start, 1)):
+        room = np.zeros(ends, np.int64), np.zeros(rows, np.int64)
+        with pytest.raises(AssertionError, match="outside of one another"):
+            native.batch_places(columns, order, results, *room, drawn.start)
+
+
 def test_without_native_calls(monkeypatch):
     """The loops run through ctypes as well, where objects are not laid out as CPython's."""
     drawn = Drawn(5, 100, 4)

@@ -88,7 +88,8 @@ def batch_order(given: OperationColumns) -> FoundOrder | None:
     rows, reads = len(given.signature), len(given.refs)
     depth = int(given.level.max(initial=0)) + 1
     kinds = int(given.signature.max(initial=0)) + 1
-    sizes = np.array([rows, reads, depth, kinds, given.numbers, given.first, 0, 0], np.int64)
+    given_sizes = [rows, reads, depth, kinds, given.numbers, given.first]
+    sizes = np.array([*given_sizes, *[0] * (len(SIZES) - len(given_sizes))], np.int64)
     columns = dict(zip(given._fields[:6], map(_words, given[:6]), strict=True))
     room = {
         **dict.fromkeys(("maker",), given.numbers),
@@ -100,8 +101,10 @@ def batch_order(given: OperationColumns) -> FoundOrder | None:
     columns |= {
         name: np.empty(room.get(name, rows), np.int64) for name in ORDER[len(columns) + 1 :]
     }
+    _check_lengths(columns)
     _entries()[0](sizes, *[columns[name] for name in ORDER[1:]])
-    left, batches = sizes[SIZES.index("left")], sizes[SIZES.index("batches")]
+    left, batches = sizes[_LEFT], sizes[SIZES.index("batches")]
+    assert left >= 0, _WRONG
     return None if left else FoundOrder(columns["order"], columns["found"][:batches])
 
 
@@ -121,12 +124,21 @@ def batch_places(
     count = len(order.rows)
     reads = len(given.refs)
     sizes = np.zeros(len(SIZES), np.int64)
-    sizes[SIZES.index("rows")] = count
-    sizes[SIZES.index("first")] = start
-    sizes[SIZES.index("batches")] = len(order.sizes)
     signature, _, refs, arity, _, firsts = map(_words, given[:6])
     columns = signature, refs, arity, firsts, order.rows, order.sizes
     operands = int(given.arity[order.rows[np.cumsum(order.sizes) - 1]].sum())
+    for name, size in (
+        ("rows", count),
+        ("reads", reads),
+        ("kinds", len(results.begins) - 1),
+        ("numbers", len(rows)),
+        ("first", start),
+        ("batches", len(order.sizes)),
+        ("types", len(ends)),
+        ("listed", len(results.kinds)),
+        ("operands", operands),
+    ):
+        sizes[SIZES.index(name)] = size
     found = FoundPlaces(
         np.empty(reads, np.int64),
         np.empty(operands + 1, np.int64),
@@ -134,7 +146,18 @@ def batch_places(
     )
     work = [np.empty(n, np.int64) for n in (count, reads, len(rows))]
     _entries()[1](sizes, *columns, results.kinds, results.begins, ends, rows, *work, *found)
+    assert sizes[_LEFT] >= 0, _WRONG
     return found
+
+
+_LEFT = SIZES.index("left")
+_WRONG = "columns of put-off operations lead outside of one another"
+
+
+def _check_lengths(columns: dict[str, Array]) -> None:
+    """Raise unless columns of operations have a word for each."""
+    lengths = {len(columns[name]) for name in ("signature", "level", "arity", "outs", "firsts")}
+    assert len(lengths) == 1, _WRONG
 
 
 def batch_depths(refs: Array, arity: Array, outs: Array, firsts: Array, numbers: int) -> Array:
@@ -145,11 +168,9 @@ def batch_depths(refs: Array, arity: Array, outs: Array, firsts: Array, numbers:
     sizes = np.zeros(len(SIZES), np.int64)
     sizes[SIZES.index("rows")] = len(arity)
     level, deep = np.empty(len(arity), np.int64), np.full(numbers, -1, np.int64)
-    assert len(refs) == arity.sum(), "each operation has its operands"
-    assert not len(refs) or (refs.min() >= 0 and refs.max() < numbers), "operands have numbers"
-    assert not len(firsts) or (firsts.min() >= 0 and (firsts + outs).max() <= numbers), (
-        "results too"
-    )
+    assert len(refs) == arity.sum(), _WRONG
+    assert not len(refs) or (refs.min() >= 0 and refs.max() < numbers), _WRONG
+    assert not len(firsts) or (firsts.min() >= 0 and (firsts + outs).max() <= numbers), _WRONG
     _entries()[2](sizes, *map(_words, (refs, arity, outs, firsts)), level, deep)
     return level
 

@@ -4,17 +4,25 @@
     void weft_batch_places(ptr table, ptr context)
     void weft_batch_depths(ptr table, ptr context)
 
-The tables hold the addresses of columns of words, in the order of `ORDER`, `PLACES` and `DEPTHS`.
-Nothing is checked: the columns have the sizes that batch_order.py says.
+The tables hold the addresses of columns of words, in the order of `ORDER`, `PLACES` and `DEPTHS`,
+of the sizes that batch_order.py says. What the columns say is looked at (batch_checks.py): where it
+would lead outside of them no more is done, and `left` is -1.
 """
 
 from __future__ import annotations
 
 from ...codegen.target import Target
+from .batch_checks import CHECKS
+from .batch_depths import DEPTH_LOOPS
+from .batch_places import PLACING
 from .shorthand import spelled_out
 from .template import module_text, places
 
-SIZES = ("rows", "reads", "depth", "kinds", "numbers", "first", "batches", "left")
+SIZES = (
+    *("rows", "reads", "depth", "kinds", "numbers", "first", "batches", "left"),
+    # how many types of results there are, how many are listed, and operands
+    *("types", "listed", "operands"),
+)
 ORDER = (
     # what is given: columns of operations
     *("sizes", "signature", "level", "refs", "arity", "outs", "firsts"),
@@ -45,7 +53,8 @@ def batch_order_text(target: Target) -> str:
         **places(PLACES, "p"),
         **places(DEPTHS, "d"),
     }
-    return module_text(target, spelled_out(_ORDER + _TURNS + _HEAP + _PLACES + _DEPTHS), names)
+    text = CHECKS + _ORDER + _TURNS + _HEAP + PLACING + DEPTH_LOOPS
+    return module_text(target, spelled_out(text), names)
 
 
 _ORDER = """
@@ -60,6 +69,14 @@ define void @weft_batch_order(ptr %table, ptr %unused) nounwind {
   %rows = field i64, %sizes + <n_rows>, align 8
   %depth = field i64, %sizes + <n_depth>, align 8
   %kinds = field i64, %sizes + <n_kinds>, align 8
+  %wrong = call i64 @wrong_operations(ptr %table)
+  %is.wrong = icmp ne i64 %wrong, 0
+  br i1 %is.wrong, label %refuse, label %go.on
+refuse:
+  %at.left = getelementptr i8, ptr %sizes, i64 <n_left>
+  item %at.left[0] = -1
+  ret void
+go.on:
   for %i = 0 to %rows
     item %order[%i] = %i
   next %i
@@ -520,216 +537,5 @@ move:
 end:
   item %heap[%i] = %last
   ret i64 %found
-}
-"""
-
-_PLACES = """
-define void @weft_batch_places(ptr %table, ptr %unused) nounwind {
-  %sizes = field ptr, %table + <p_sizes>, align 8
-  %rows = field i64, %sizes + <n_rows>, align 8
-  %arity = field ptr, %table + <p_arity>, align 8
-  %reads_of = field ptr, %table + <p_reads_of>, align 8
-  %all = call i64 @begins(ptr %arity, ptr %reads_of, i64 %rows)
-  call void @place_results(ptr %table)
-  %operands = call i64 @place_operands(ptr %table)
-  call void @look_at_operands(ptr %table, i64 %operands)
-  ret void
-}
-
-; Let the results of each batch lie behind those before, type by type.
-define internal void @place_results(ptr %table) nounwind {
-  %sizes = field ptr, %table + <p_sizes>, align 8
-  %batches = field i64, %sizes + <n_batches>, align 8
-  %start = field i64, %sizes + <n_first>, align 8
-  %signature = field ptr, %table + <p_signature>, align 8
-  %firsts = field ptr, %table + <p_firsts>, align 8
-  %order = field ptr, %table + <p_order>, align 8
-  %found = field ptr, %table + <p_found>, align 8
-  %kinds = field ptr, %table + <p_kinds>, align 8
-  %kinds_of = field ptr, %table + <p_kinds_of>, align 8
-  %ends = field ptr, %table + <p_ends>, align 8
-  %rows = field ptr, %table + <p_rows>, align 8
-  %done = alloca i64, align 8
-  item %done[0] = 0
-  for %b = 0 to %batches
-    %members = item %found[%b]
-    %begin = item %done[0]
-    %stop = add i64 %begin, %members
-    item %done[0] = %stop
-    %one = item %order[%begin]
-    %number = item %signature[%one]
-    %number.after = add i64 %number, 1
-    %out.begin = item %kinds_of[%number]
-    %out.end = item %kinds_of[%number.after]
-    for %o = %out.begin to %out.end
-      %kind = item %kinds[%o]
-      %which = sub i64 %o, %out.begin
-      %offset = sub i64 %which, %start
-      for %i = %begin to %stop
-        %row = item %order[%i]
-        %its.first = item %firsts[%row]
-        %value = add i64 %its.first, %offset
-        %to = more %ends[%kind]
-        item %rows[%value] = %to
-      next %i
-    next %o
-  next %b
-  ret void
-}
-
-; Write where operands lie, batch by batch, operand by operand; return how many operands there are.
-define internal i64 @place_operands(ptr %table) nounwind {
-  %sizes = field ptr, %table + <p_sizes>, align 8
-  %batches = field i64, %sizes + <n_batches>, align 8
-  %start = field i64, %sizes + <n_first>, align 8
-  %arity = field ptr, %table + <p_arity>, align 8
-  %refs = field ptr, %table + <p_refs>, align 8
-  %order = field ptr, %table + <p_order>, align 8
-  %found = field ptr, %table + <p_found>, align 8
-  %rows = field ptr, %table + <p_rows>, align 8
-  %reads_of = field ptr, %table + <p_reads_of>, align 8
-  %read = field ptr, %table + <p_value>, align 8
-  %last_read = field ptr, %table + <p_last_read>, align 8
-  %lie = field ptr, %table + <p_lie>, align 8
-  %starts = field ptr, %table + <p_starts>, align 8
-  %counts = alloca [3 x i64], align 8  ; rows that are done, operands, and reads
-  item %counts[0] = 0
-  item %counts[1] = 0
-  item %counts[2] = 0
-  for %b = 0 to %batches
-    %members = item %found[%b]
-    %begin = item %counts[0]
-    %stop = add i64 %begin, %members
-    item %counts[0] = %stop
-    %one = item %order[%begin]
-    %many = item %arity[%one]
-    for %k = 0 to %many
-      %operand = more %counts[1]
-      %here = item %counts[2]
-      item %starts[%operand] = %here
-      for %i = %begin to %stop
-        %row = item %order[%i]
-        %its.reads = item %reads_of[%row]
-        %which = add i64 %its.reads, %k
-        %ref = item %refs[%which]
-        %value = sub i64 %ref, %start
-        %to = more %counts[2]
-        %at = item %rows[%value]
-        item %lie[%to] = %at
-        item %read[%to] = %value
-        item %last_read[%value] = %to
-      next %i
-    next %k
-  next %b
-  %operands = item %counts[1]
-  %reads = item %counts[2]
-  item %starts[%operands] = %reads
-  ret i64 %operands
-}
-
-; Tell of each operand whether its rows lie apart, whether it has no row twice as far as is known,
-; and whether each of its values is read there for the last time, and once.
-define internal void @look_at_operands(ptr %table, i64 %operands) nounwind {
-  %read = field ptr, %table + <p_value>, align 8
-  %last_read = field ptr, %table + <p_last_read>, align 8
-  %lie = field ptr, %table + <p_lie>, align 8
-  %starts = field ptr, %table + <p_starts>, align 8
-  %apart = field ptr, %table + <p_apart>, align 8
-  %distinct = field ptr, %table + <p_distinct>, align 8
-  %last = field ptr, %table + <p_last>, align 8
-  %bits = alloca [3 x i64], align 8  ; rows are apart, do not rise, and are read later
-  for %o = 0 to %operands
-    %o.behind = add i64 %o, 1
-    %begin = item %starts[%o]
-    %stop = item %starts[%o.behind]
-      item %bits[0] = 0
-    item %bits[1] = 0
-    item %bits[2] = 0
-    for %i = %begin to %stop
-      %value = item %read[%i]
-      %final = item %last_read[%value]
-      %is.later = icmp ne i64 %final, %i
-      %later = zext i1 %is.later to i64
-      %later.before = item %bits[2]
-      %later.after = or i64 %later.before, %later
-      item %bits[2] = %later.after
-      %is_second = icmp sgt i64 %i, %begin
-      when %is_second
-        %i.before = sub i64 %i, 1
-        %row = item %lie[%i]
-        %row.before = item %lie[%i.before]
-        %step = sub i64 %row, %row.before
-        %is.apart = icmp ne i64 %step, 1
-        %is.no.rise = icmp slt i64 %step, 1
-        %far = zext i1 %is.apart to i64
-        %flat = zext i1 %is.no.rise to i64
-        %far.before = item %bits[0]
-        %flat.before = item %bits[1]
-        %far.after = or i64 %far.before, %far
-        %flat.after = or i64 %flat.before, %flat
-        item %bits[0] = %far.after
-        item %bits[1] = %flat.after
-      end %is_second
-    next %i
-    %found.apart = item %bits[0]
-    %found.flat = item %bits[1]
-    %found.later = item %bits[2]
-    %rises = xor i64 %found.flat, 1
-    %is.last = xor i64 %found.later, 1
-    %is.distinct = or i64 %rises, %is.last
-    call void @tell(ptr %apart, i64 %o, i64 %found.apart)
-    call void @tell(ptr %distinct, i64 %o, i64 %is.distinct)
-    call void @tell(ptr %last, i64 %o, i64 %is.last)
-  next %o
-  ret void
-}
-
-define internal void @tell(ptr %flags, i64 %i, i64 %yes) nounwind {
-  %flag = trunc i64 %yes to i8
-  %at = getelementptr i8, ptr %flags, i64 %i
-  store i8 %flag, ptr %at, align 1
-  ret void
-}
-"""
-
-_DEPTHS = """
-; Find how deep operations lie that stand behind all that they read: one level below the deepest.
-define void @weft_batch_depths(ptr %table, ptr %unused) nounwind {
-  %sizes = field ptr, %table + <d_sizes>, align 8
-  %rows = field i64, %sizes + <n_rows>, align 8
-  %refs = field ptr, %table + <d_refs>, align 8
-  %arity = field ptr, %table + <d_arity>, align 8
-  %outs = field ptr, %table + <d_outs>, align 8
-  %firsts = field ptr, %table + <d_firsts>, align 8
-  %level = field ptr, %table + <d_level>, align 8
-  %deep = field ptr, %table + <d_deep>, align 8  ; of each value
-  %state = alloca [2 x i64], align 8  ; the next read, and the level so far
-  item %state[0] = 0
-  for %i = 0 to %rows
-    item %state[1] = 0
-    %begin = item %state[0]
-    %reads = item %arity[%i]
-    %end = add i64 %begin, %reads
-    item %state[0] = %end
-    for %r = %begin to %end
-      %ref = item %refs[%r]
-      %above = item %deep[%ref]
-      %below = add i64 %above, 1
-      %so.far = item %state[1]
-      %is_deeper = icmp sgt i64 %below, %so.far
-      when %is_deeper
-        item %state[1] = %below
-      end %is_deeper
-    next %r
-    %found = item %state[1]
-    item %level[%i] = %found
-    %own = item %firsts[%i]
-    %results = item %outs[%i]
-    %own.end = add i64 %own, %results
-    for %j = %own to %own.end
-      item %deep[%j] = %found
-    next %j
-  next %i
-  ret void
 }
 """
