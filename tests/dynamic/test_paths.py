@@ -379,3 +379,24 @@ def test_some_are_new():
         assert stats["planned"] == len(WORDS)
     changed(0.7)
     both(function, loss, [[3, 2, 1], *WORDS])
+
+
+def test_what_led_there_is_not_waited_for_again():
+    """An example that goes another way at its last read goes there without stopping."""
+    end = wf.tensor(1.0, dtype=wf.float64)
+
+    def steered(words):
+        h = wf.zeros(6, dtype=wf.float64)
+        for word in words:
+            h = wf.tanh(h @ weight) + table[word] if h.sum() < 1e6 else h
+        return (h * h).sum() if (h * end).sum() > 0 else h.sum()
+
+    function = wf.batched(steered)
+    examples = [list(rng.integers(0, 20, 12)) for _ in range(4)]
+    rounds = []
+    for value in (1.0, 1.0, 1.0, -1.0):
+        end.fill_(value)
+        stats = both(function, steered, [list(map(int, words)) for words in examples])
+        rounds.append((stats["rounds"], stats["differed"]))
+    assert rounds[0][0] == rounds[1][0] == 14
+    assert rounds[2:4] == [(1, 0), (2, 4)]

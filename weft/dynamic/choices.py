@@ -26,6 +26,7 @@ from .reads import (
     bits_of,
 )
 
+ALL = 1 << 62
 MOST_ELEMENTS = 1 << 12  # whose content an example knows: choices by more are not kept
 
 
@@ -149,24 +150,50 @@ class RanValues(NamedTuple):
 
 def other_paths(
     choices: Sequence[PathChoices | None], firsts: Sequence[int], values: RanValues
-) -> list[int]:
+) -> dict[int, int]:
     """Return which examples find other answers than their choices say.
+
+    With each comes a number: its own values up to that are what its code computes all the same,
+    since nobody can ask about a value before it is computed.
 
     firsts   the number of the first value of each
     """
-    wrong, shifts = np.zeros(len(choices), np.bool_), np.array(firsts)
+    shifts = np.array(firsts)
+    known = np.full(len(choices), ALL, np.int64)
     forms = {form for own in choices if own is not None for form in own.columns}
     for form in forms:
         members = [i for i, own in enumerate(choices) if own is not None and form in own.columns]
         parts = [choices[i].columns[form] for i in members]  # type: ignore[union-attr]  # chosen so
         owner = np.repeat(members, [part.shape[1] for part in parts])
-        same = _answers(form, np.concatenate(parts, axis=1), shifts[owner], values)
-        wrong[owner[~same]] = True
+        lines = np.concatenate(parts, axis=1)
+        wrong = ~_answers(form, lines, shifts[owner], values)
+        asked = lines[0] if form.right is None else np.maximum(lines[0], lines[2])
+        np.minimum.at(known, owner[wrong], asked[wrong])
     for i, own in enumerate(choices):
-        if own is not None and not wrong[i]:
-            wrong[i] = not all(_is_answered(x, firsts[i], values) for x in own.computed)
-    found: list[int] = np.flatnonzero(wrong).tolist()
-    return found
+        for question in () if own is None else own.computed:
+            if not _is_answered(question, firsts[i], values):
+                known[i] = -1
+    return {i: int(known[i]) for i in np.flatnonzero(known != ALL).tolist()}
+
+
+class KnownAhead(NamedTuple):
+    """Values of an example that were computed before it was found that it goes another way.
+
+    first   the number of its first one there
+    last    its own number of the last one that its code computes all the same
+    """
+
+    values: RanValues
+    first: int
+    last: int
+
+    def value(self, number: int, kind: int) -> Array | None:
+        """Return a value by its own number, if it is known."""
+        if number > self.last:
+            return None
+        row = self.values.rows[self.first + number - self.values.start]
+        found: Array = self.values.arrays[kind][row]
+        return found
 
 
 def _answers(form: QuestionForm, questions: Ints, shift: Ints, values: RanValues) -> Any:

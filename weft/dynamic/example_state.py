@@ -29,13 +29,14 @@ class ExampleState:
     data      what stands for the tensors that it made and brought, by identity
     slots     those of shared tensors that are data here, by identity
     owner     its number among those that had a turn
+    ahead     what is known of values that its code reads, without waiting
     looks     the values that its code sees of the tensors in it, by their numbers
     reads     what its code reads of values, if that is to be known
     """
 
     __slots__ = (
         *("awaited", "brought", "data", "draws", "first", "has_looked", "has_written", "index"),
-        "looks",
+        *("ahead", "looks"),
         *("owner", "reads", "records", "slots", "task"),
     )
 
@@ -51,6 +52,7 @@ class ExampleState:
         self.draws: dict[int, tuple[Generator, int]] = {}
         self.data: dict[int, tuple[Tensor, DeferredTensor]] = {}
         self.slots: dict[int, Slot] = {}
+        self.ahead: Any = None
         self.looks: dict[int, Array] = {}
         self.owner = -1
         self.reads: ExampleReads | None = None

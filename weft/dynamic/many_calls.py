@@ -9,7 +9,7 @@ from ..core.dispatch import ERRORS
 from ..core.errors import ArgumentError, is_from_signal
 from ..core.modes import current_interpreter, interpret_with, refuse_recording
 from ..core.tree import flatten
-from .choices import other_paths
+from .choices import KnownAhead, other_paths
 from .collecting import rare_collection
 from .deferred import DeferredTensor
 from .deferring import Deferring
@@ -55,6 +55,7 @@ class ManyCalls:
         self._known: list[Known | None] = [None] * len(examples)  # of those that were seen
         self._ended: list[tuple[EndedExample, StructureWalk]] = []  # of those that read values
         self._notes_reads = self.plans.trust.looks()
+        self._ahead: dict[int, Any] = {}  # what is known of values that examples read
 
     def _new_run(self, table: SignatureTable) -> Deferring:
         run = Deferring(table, current_interpreter())
@@ -159,6 +160,7 @@ class ManyCalls:
         other = self._with_other_paths(seen)
         self.plans.trust.note(len(seen) - len(other), len(seen))
         if other:
+            self._ahead = other
             self._start_over()
             self.run.plan.differed = len(other)
             same = sorted(seen.keys() - {*other})
@@ -168,8 +170,11 @@ class ManyCalls:
             self._finish()
         self._new += self._plans_of_paths()
 
-    def _with_other_paths(self, seen: Mapping[int, SeenExample]) -> list[int]:
-        """Run all examples, and return those that read other values than their plans say."""
+    def _with_other_paths(self, seen: Mapping[int, SeenExample]) -> dict[int, Any]:
+        """Run all examples; return those that read other values than their plans say.
+
+        With each comes what it reads before that.
+        """
         self._run_code([i for i in range(len(self.examples)) if i not in seen])
         chosen = [*seen]
         firsts = self._replay(chosen, seen)
@@ -178,9 +183,10 @@ class ManyCalls:
         except ERRORS as error:  # on a path that is none, or else code will say so
             if is_from_signal(error):
                 raise
-            return chosen
-        choices = [seen[i].plan.choices for i in chosen]
-        return [chosen[i] for i in other_paths(choices, firsts, self.run.ran_values())]
+            return dict.fromkeys(chosen)
+        values = self.run.ran_values()
+        found = other_paths([seen[i].plan.choices for i in chosen], firsts, values)
+        return {chosen[k]: KnownAhead(values, firsts[k], last) for k, last in found.items()}
 
     def _plans_of_paths(self) -> list[NewPlan]:
         """Return new plans of the examples whose code has read values."""
@@ -250,6 +256,7 @@ class ManyCalls:
         """Start an example: by its plan if it has one."""
         run, walk = self.run, None
         state = ExampleState(self.start + i, run)
+        state.ahead = self._ahead.get(i)
         run.enter(state)
         if self.context is not None:
             known = self._known[i]

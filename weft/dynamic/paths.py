@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..backends.cpu.runtime.batch_order import batch_depths
 from .agenda import Ints, PutOffOperations, spans
 from .choices import ForeignValueError, OwnNumbers, choices_of
 from .example_state import ExampleState
 from .plans import ExamplePlan, ResultLeaves, kept_data
-from .records import Records, each_of
+from .records import Records, each_of, joined_column
 from .signatures import SignatureTable
 
 
@@ -65,7 +66,9 @@ class Turns:
         """
         if not self._parts:
             return [None] * len(ended)
-        rows = _OwnedRows(self._parts, self._owner_of, count, self._count)
+        wanted = np.zeros(self._count, np.bool_)
+        wanted[[x.state.owner for x in ended]] = True
+        rows = _OwnedRows(self._parts, self._owner_of, count, wanted)
         return [self._plan(rows, x, table) for x in ended]
 
     def _owner_of(self, numbers: Ints) -> Ints:
@@ -93,24 +96,28 @@ class Turns:
 
 
 class _OwnedRows:
-    """All operations of a run, example by example, with the examples' own numbers of values.
+    """The operations of some examples of a run, one after another, with their own numbers.
 
     counts     how many values each example has
     is_mixed   whether an example reads values of others
     """
 
     def __init__(
-        self, parts: Sequence[PassedPart], owner_of: Callable[[Ints], Ints], count: int, owners: int
+        self,
+        parts: Sequence[PassedPart],
+        owner_of: Callable[[Ints], Ints],
+        count: int,
+        wanted: NDArray[np.bool_],
     ) -> None:
-        self._parts, self._owner_of = parts, owner_of
+        self._parts, self._owner_of, owners = parts, owner_of, len(wanted)
         columns = [part.operations for part in parts]
         signature, refs, arity, outs, firsts = (
             np.concatenate([getattr(x, name) for x in columns])
             for name in ("signature", "refs", "arity", "outs", "firsts")
         )
-        self._passed, self._passed_firsts = signature, firsts  # as they ran
         owner = owner_of(firsts)
-        order = np.lexsort((firsts, owner))
+        chosen = np.flatnonzero(wanted[owner])
+        order = chosen[np.lexsort((firsts[chosen], owner[chosen]))]
         begins = np.cumsum(arity) - arity
         self._signature, self._arity, outs, firsts = (
             x[order] for x in (signature, arity, outs, firsts)
@@ -157,10 +164,11 @@ class _OwnedRows:
         """Return what examples brought: by example and type, in order."""
         if self._data is None:
             self._data = {}
-            chunks = [chunk for part in self._parts for chunk in part.records.chunks]
+            chunks = [c for part in self._parts for c in part.records.chunks if c.is_new]
+            signature = joined_column([chunk.signatures for chunk in chunks])
+            firsts = joined_column([chunk.firsts for chunk in chunks])
             for kind in dict.fromkeys([kind for chunk in chunks for kind in chunk.data]):
-                rows = self._passed == table.data(kind).index
-                owners = self._owner_of(self._passed_firsts[rows]).tolist()
+                owners = self._owner_of(firsts[signature == table.data(kind).index]).tolist()
                 for owner, x in zip(owners, each_of(chunks, kind), strict=True):
                     self._data.setdefault(owner, {}).setdefault(kind, []).append(x)
         return self._data

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.dtype import Array, DType
-from ..core.tensor import constant
 from .agenda import Ints, PutOffOperations
 from .signatures import SignatureTable
 
@@ -73,15 +72,15 @@ class Records:
 
     def operations(self, table: SignatureTable) -> PutOffOperations:
         """Return all rows as columns."""
-        signature = _joined([c.signatures for c in self.chunks])
+        signature = joined_column([c.signatures for c in self.chunks])
         last = self.chunks[-1]
         return PutOffOperations(
             signature,
-            _joined([c.levels for c in self.chunks]),
-            _joined([c.refs for c in self.chunks]),
+            joined_column([c.levels for c in self.chunks]),
+            joined_column([c.refs for c in self.chunks]),
             table.arity[signature],
             table.results[signature],
-            _joined([c.firsts for c in self.chunks]),
+            joined_column([c.firsts for c in self.chunks]),
             self.first,
             last.first + last.numbers - self.first,
         )
@@ -134,16 +133,12 @@ class Records:
 
 
 def each_of(chunks: Sequence[Chunk], kind: int) -> Iterator[Any]:
-    """Yield the data of a type in some chunks, one for each row."""
-    for chunk in chunks:
-        for x in chunk.data.get(kind, ()):
-            if x.__class__ is np.ndarray:  # of several rows
-                yield from map(constant, map(np.asarray, x))
-            else:
-                yield x
+    """Return the data of a type in some chunks that no plan has said: one for each row."""
+    return chain.from_iterable(chunk.data.get(kind, ()) for chunk in chunks)
 
 
-def _joined(columns: list[Any]) -> Ints:
+def joined_column(columns: list[Any]) -> Ints:
+    """Return columns of whole numbers as one."""
     if all(column.__class__ is list for column in columns):
         return np.fromiter(chain.from_iterable(columns), np.int64, sum(map(len, columns)))
     arrays = [np.asarray(column, np.int64) for column in columns]
