@@ -149,7 +149,7 @@ class Arenas:
     ) -> list[tuple[Array | None, bool]]:
         """Return all operands, and whether gradients are wanted of each."""
         signature, found = batch.signature, list[tuple[Array | None, bool]]()
-        rest = self._operands(batch, kernel.width(batch.size))
+        rest = self._operands(batch, kernel.width(batch.rows))
         for spec, held in zip(signature.specs, shared, strict=True):
             if spec.__class__ is int:
                 found.append(next(rest))

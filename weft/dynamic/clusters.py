@@ -18,7 +18,8 @@ from ..core.shape import TensorType, size_of
 from .agenda import Ints, PutOffOperations
 from .cell_work import LEAST_WORK
 from .kernels import OpWork
-from .signatures import BatchSignature, SignatureTable
+from .segments import REDUCTIONS, SegmentWork, segments_of
+from .signatures import MANY, BatchSignature, SignatureTable
 
 MOST_RESULTS = 64  # of an operation in a cluster
 NEARLY_ALL = 0.9
@@ -52,6 +53,7 @@ class _Wiring:
         edges = np.lexsort((made, operations.level[made]))
         self.reader, self.made = reader[edges], made[edges]
         self.free = self.joins & self._in_time()
+        self._leave_alone(table)
         self.free[self.maker[needed - operations.first]] = False
         self.grad = np.array([s.grad for s in table.all])[operations.signature]
 
@@ -68,6 +70,19 @@ class _Wiring:
         share = np.bincount(signature, at_once) / np.maximum(np.bincount(signature), 1)
         found: NDArray[np.bool_] = at_once & (share >= NEARLY_ALL)[signature]
         return found
+
+    def _leave_alone(self, table: SignatureTable) -> None:
+        """Let sums of stacks be clusters of their own: of any length they run as one (segments.py).
+
+        Their operands would run one after another with them, and as one where they are.
+        """
+        signature = self.operations.signature
+        stacks = _long_stacks(table, np.flatnonzero(np.bincount(signature)).tolist())
+        if stacks:
+            is_stack = np.isin(signature, stacks)
+            self.free[self.made[is_stack[self.reader]]] = False
+            behind = self.reader[is_stack[self.made]]
+            self.free[behind[_reduces(table)[signature[behind]]]] = False
 
     def roots(self) -> Ints:
         """Return for each operation the root of its cluster: level by level, the deepest first."""
@@ -103,6 +118,18 @@ class _Wiring:
 def _joins(signature: BatchSignature) -> bool:
     work = signature.work
     return isinstance(work, OpWork) and work.op.kind != random
+
+
+def _reduces(table: SignatureTable) -> NDArray[np.bool_]:
+    return np.array([_joins(s) and s.work.op in REDUCTIONS for s in table.all])
+
+
+def _long_stacks(table: SignatureTable, used: list[int]) -> list[int]:
+    """Return which signatures stack what is stacked by the dozen, by themselves or by others."""
+    found = {i: table.all[i].work.stacks for i in used if _joins(table.all[i])}
+    keys = {i: (axis, table.all[i].specs[0]) for i, axis in found.items() if axis is not None}
+    long = {key for i, key in keys.items() if table.all[i].arity >= MANY}
+    return [i for i, key in keys.items() if key in long]
 
 
 def _merged(
@@ -183,6 +210,15 @@ class ClusterWork:
         self.name = "+".join(dict.fromkeys([step.signature.name for step in self.steps]))
         self._types = [table.types[kind] for kind in last.outs]
         self.is_large = sum(_work(step.signature, table) for step in self.steps) >= LEAST_WORK
+        self.segments = self._as_segments(table)
+
+    def _as_segments(self, table: SignatureTable) -> SegmentWork | None:
+        """Return how it runs with any number of operands, if it is a reduction of a stack."""
+        first, *rest = self.steps
+        from_outside = not any(first.sources)
+        if from_outside and len(rest) == 1 and rest[0].sources == [(0, 0)]:
+            return segments_of(first.signature, rest[0].signature, table.types)
+        return None
 
     def types(self, types: Any, inputs: Any) -> list[TensorType]:
         """Return the types of the results."""

@@ -148,6 +148,8 @@ class PutOffRun:
                 shared: list[Any] = [None] * len(signature.specs)
                 for place, slot in signature.slots:
                     shared[place] = held[slot]
+                if batch.splits is not None:
+                    shared[-1] = batch.splits
                 store.run(batch, shared)
                 self.plan.ran(signature, batch.size)
             store.launch()

@@ -28,7 +28,7 @@ ORDER = (
 )
 PLACES = (
     *("sizes", "signature", "refs", "arity", "firsts", "order", "found"),
-    *("kinds", "kinds_of", "ends", "rows"),
+    *("kinds", "kinds_of", "ragged", "ends", "rows"),
     *("reads_of", "value", "last_read"),
     *("lie", "starts", "apart", "distinct", "last"),
 )
@@ -42,7 +42,8 @@ def batch_order_text(target: Target) -> str:
         **places(ORDER, "o"),
         **places(PLACES, "p"),
     }
-    return module_text(target, spelled_out(_ORDER + _TURNS + _HEAP + _PLACES), names)
+    placing = _PLACES.replace("<read>", _READ.strip())
+    return module_text(target, spelled_out(_ORDER + _TURNS + _HEAP + placing), names)
 
 
 _ORDER = """
@@ -520,6 +521,18 @@ end:
 }
 """
 
+_READ = """
+        %its.reads = item %reads_of[%row]
+        %which = add i64 %its.reads, %k
+        %ref = item %refs[%which]
+        %value = sub i64 %ref, %start
+        %to = more %counts[2]
+        %at = item %rows[%value]
+        item %lie[%to] = %at
+        item %read[%to] = %value
+        item %last_read[%value] = %to
+"""
+
 _PLACES = """
 define void @weft_batch_places(ptr %table, ptr %unused) nounwind {
   %sizes = field ptr, %table + <p_sizes>, align 8
@@ -579,6 +592,8 @@ define internal i64 @place_operands(ptr %table) nounwind {
   %sizes = field ptr, %table + <p_sizes>, align 8
   %batches = field i64, %sizes + <n_batches>, align 8
   %start = field i64, %sizes + <n_first>, align 8
+  %signature = field ptr, %table + <p_signature>, align 8
+  %ragged = field ptr, %table + <p_ragged>, align 8
   %arity = field ptr, %table + <p_arity>, align 8
   %refs = field ptr, %table + <p_refs>, align 8
   %order = field ptr, %table + <p_order>, align 8
@@ -599,22 +614,21 @@ define internal i64 @place_operands(ptr %table) nounwind {
     %stop = add i64 %begin, %members
     item %counts[0] = %stop
     %one = item %order[%begin]
-    %many = item %arity[%one]
+    %number = item %signature[%one]
+    %its.kind = item %ragged[%number]
+    %is_ragged = icmp ne i64 %its.kind, 0
+    when %is_ragged
+      call void @place_members(ptr %table, ptr %counts, i64 %begin, i64 %stop)
+    end %is_ragged
+    %of.one = item %arity[%one]
+    %many = select i1 %is_ragged, i64 0, i64 %of.one
     for %k = 0 to %many
       %operand = more %counts[1]
       %here = item %counts[2]
       item %starts[%operand] = %here
       for %i = %begin to %stop
         %row = item %order[%i]
-        %its.reads = item %reads_of[%row]
-        %which = add i64 %its.reads, %k
-        %ref = item %refs[%which]
-        %value = sub i64 %ref, %start
-        %to = more %counts[2]
-        %at = item %rows[%value]
-        item %lie[%to] = %at
-        item %read[%to] = %value
-        item %last_read[%value] = %to
+        <read>
       next %i
     next %k
   next %b
@@ -622,6 +636,33 @@ define internal i64 @place_operands(ptr %table) nounwind {
   %reads = item %counts[2]
   item %starts[%operands] = %reads
   ret i64 %operands
+}
+
+; Write where the operands of a batch lie whose members have any number of them: as one operand,
+; member by member.
+define internal void @place_members(ptr %table, ptr %counts, i64 %begin, i64 %stop) nounwind {
+  %sizes = field ptr, %table + <p_sizes>, align 8
+  %start = field i64, %sizes + <n_first>, align 8
+  %arity = field ptr, %table + <p_arity>, align 8
+  %refs = field ptr, %table + <p_refs>, align 8
+  %order = field ptr, %table + <p_order>, align 8
+  %rows = field ptr, %table + <p_rows>, align 8
+  %reads_of = field ptr, %table + <p_reads_of>, align 8
+  %read = field ptr, %table + <p_value>, align 8
+  %last_read = field ptr, %table + <p_last_read>, align 8
+  %lie = field ptr, %table + <p_lie>, align 8
+  %starts = field ptr, %table + <p_starts>, align 8
+  %operand = more %counts[1]
+  %here = item %counts[2]
+  item %starts[%operand] = %here
+  for %i = %begin to %stop
+    %row = item %order[%i]
+    %many = item %arity[%row]
+    for %k = 0 to %many
+      <read>
+    next %k
+  next %i
+  ret void
 }
 
 ; Tell of each operand whether its rows lie apart, whether it has no row twice as far as is known,
