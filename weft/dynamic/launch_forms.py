@@ -15,7 +15,7 @@ from ..core.dtype import Array
 from ..core.shape import size_of
 from .cell_kernels import CellCode, SavedCell
 
-BLOCK = 1 << 21  # bytes of memory that is taken at once
+BLOCK = 1 << 22  # bytes of memory that is taken at once
 BYTE = np.dtype(np.uint8)
 
 
