@@ -144,6 +144,15 @@ class Arenas:
             ]
         )
 
+    def wants(self, signature: BatchSignature, shared: list[Any]) -> tuple[bool, ...] | None:
+        """Tell of each operand whether gradients are wanted of it if members share it.
+
+        None is returned where no gradients are recorded.
+        """
+        pairs = zip(signature.specs, shared, strict=True)
+        wanted = [s.__class__ is not int and self._wants(signature, s, x) for s, x in pairs]
+        return tuple(wanted) if signature.grad else None
+
     def _given(
         self, batch: PlacedBatch, kernel: Any, shared: list[Any]
     ) -> list[tuple[Array | None, bool]]:

@@ -140,6 +140,20 @@ class CellKernel:
             found = self._code.setdefault(wanted, CellCode(self.signature, self.types, wanted))
         return found
 
+    def code_of_all(self, wanted: tuple[bool, ...] | None) -> CellCode | None:
+        """Return the programs, if it is of no account through which rows gradients flow.
+
+        wanted   of which operands gradients are wanted, whatever rows they are; None where no
+                 gradients are recorded
+        """
+        if wanted is None:
+            return self.code_for((False,) * len(self.flags))
+        asked = [
+            flag and is_float(t.dtype) and not own
+            for flag, t, own in zip(self.flags, self.types, self._own, strict=True)
+        ]
+        return self.code_for(wanted) if any(wanted) and not any(asked) else None
+
     def _with_own(self, wanted: tuple[bool, ...]) -> tuple[bool, ...]:
         """Return what is wanted, with operands of the kinds that the cell itself makes.
 
@@ -232,6 +246,7 @@ class CellCode:
     left, made      what the first program and the adjoint make, as values of the graph
     given, seeds    what the adjoint takes, and the gradients of results, which are its last
     forms           what lists of launches know of it, by width, and of its adjoint
+    writers         the functions that write its batches into these, by their form
     taken           which of operands, kept arrays, gradients of results and what the adjoint leaves
                     the program of totals takes, and whether there is a row for each member in it
     """
@@ -269,6 +284,7 @@ class CellCode:
         self.results = [self.left.index(y) for y in results]
         self.kept = [self.left.index(x) for x in self._kept]
         self.forms: dict[int, Any] = {}
+        self.writers: dict[Any, Any] = {}
         self.total_form: Any = None
         self.forward = SizedProgram(Program(graph, self.left, self._operands), name, width)
 

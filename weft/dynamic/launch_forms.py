@@ -11,9 +11,11 @@ from ..backends.cpu.runtime.arena import ALIGNMENT
 from ..backends.cpu.runtime.buffers import pooled_empty
 from ..backends.cpu.runtime.launches import NativeCall, address_of, array_at, launches_work
 from ..core.config import config
-from ..core.dtype import Array
+from ..core.dtype import Array, is_float
 from ..core.shape import size_of
-from .cell_kernels import CellCode, SavedCell
+from .cell_kernels import CellCode, CellKernel, SavedCell
+from .signatures import BatchSignature
+from .written_launches import ForwardForm, written_forward
 
 BLOCK = 1 << 22  # bytes of memory that is taken at once
 BYTE = np.dtype(np.uint8)
@@ -66,11 +68,15 @@ class CellForm:
     call, adjoint   the programs; None if they cannot run in lists
     results         the bytes of a row of each result
     kept            where what else the first program makes lies in a block of `kept_bytes`
+    write           the function that writes batches down (written_launches.py)
     """
 
-    def __init__(self, code: CellCode, count: int, width: int) -> None:
+    def __init__(
+        self, code: CellCode, signature: BatchSignature, kernel: CellKernel, width: int
+    ) -> None:
         self.width = width
         self.call: NativeCall | None = None
+        count = len(signature.outs)
         rows = _row_bytes(code.left, code.width)
         if rows is None or code.results != [*range(count)] or not all(rows[:count]):
             return
@@ -82,11 +88,38 @@ class CellForm:
             whole = nbytes * width if nbytes else size_of(value.shape) * value.dtype.itemsize
             self.kept_bytes += _aligned(whole)
         self.call = code.forward.native(width)
+        if self.call is not None:
+            self.write = _writer(code, _forward_form(code, kernel, self.results, self.call))
 
     def adjoint_of(self, code: CellCode) -> NativeCall | None:
         """Return the program of the adjoint."""
         found: NativeCall | None = code.adjoint.native(self.width)
         return found
+
+
+def _forward_form(
+    code: CellCode, kernel: CellKernel, results: Sequence[int], call: NativeCall
+) -> ForwardForm:
+    operands = [
+        (nbytes, is_float(t.dtype)) if flag else None
+        for flag, nbytes, t in zip(kernel.flags, kernel.row_bytes, kernel.types, strict=True)
+    ]
+    return ForwardForm(
+        tuple(operands),
+        tuple(results),
+        len(code.left) - len(results),
+        tuple(code.kept),
+        tuple(call.feeds),
+        tuple(call.made),
+    )
+
+
+def _writer(code: CellCode, form: ForwardForm) -> Any:
+    """Return the function for a form: as a rule all widths of a code have one."""
+    found = code.writers.get(form)
+    if found is None:
+        found = code.writers[form] = written_forward(form)
+    return found
 
 
 class TotalForm:
