@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from weft.backends.cpu.runtime.launches import LaunchList, NativeCall
-from weft.dynamic.written_launches import ForwardForm, written_forward
+from weft.dynamic.written_launches import (
+    BackwardForm,
+    ForwardForm,
+    GivenGradient,
+    written_backward,
+    written_forward,
+)
 
 CALL = NativeCall(None, 7, 8, (2, 0, 1), (1, 0, 3))
 FORM = ForwardForm(((40, True), (8, False), None), (16, 24), 2, (1, 3), CALL.feeds, CALL.made)
@@ -61,3 +67,53 @@ def test_words_of_a_batch(first, second, width):
         *(ROOM, [64, 128], CALL.run, CALL.context),
     )
     assert (words, *found) == one_by_one(places, 5, width)
+
+
+BACK = BackwardForm(
+    given=(2, 1),
+    seeds=(16,),
+    made=3,
+    direct=((2, 0, 12),),
+    copied=((0, 1, 40), (3, 2, 16)),
+    gives=(GivenGradient(1, 1, "f", 8, 2), GivenGradient(0, 0, "d", 40, 5)),
+    feeds=(3, 0, 2),
+    takes=(0, 2, 1),
+)
+PAIRS = [*itertools.product([True, False], repeat=2)]
+TOTALS, MADE, GRADS, DONE = [20_000, 30_000, 40_000], [50_000, 60_000, 70_000], [80_000, 90_000], 3
+
+
+def back_one_by_one(places, last, blanks, size):
+    """Return the words of an adjoint, by the methods of lists."""
+    launches = LaunchList()
+    seed = 9000 + 4 * 16
+    given, made = [1000, 2000, 3000, seed], [*MADE[:2], TOTALS[0] + DONE * 12]
+    launches.program(CALL, [seed, 1000, 3000, made[0], made[2], made[1]])
+    launches.copy(TOTALS[1] + DONE * 40, given[0], size * 40)
+    launches.copy(TOTALS[2] + DONE * 16, given[3], size * 16)
+    for i, (at, k, letter, nbytes, elements) in enumerate(BACK.gives):
+        place, target = places[at], GRADS[i]
+        if place.__class__ is slice:
+            target += place.start * nbytes
+            if blanks[i] and last[at]:
+                launches.copy(target, made[k], size * nbytes)
+            else:
+                launches.add(letter, target, made[k], size * elements)
+        elif blanks[i] and last[at]:
+            launches.scatter(target, made[k], 11 + at, size, nbytes)
+        else:
+            launches.scatter_add(letter, target, made[k], 11 + at, size, elements)
+    return launches.words
+
+
+@pytest.mark.parametrize("beside", PAIRS)
+@pytest.mark.parametrize("last", PAIRS)
+@pytest.mark.parametrize("blanks", PAIRS)
+def test_words_of_an_adjoint(beside, last, blanks):
+    words, rows = [], np.array([3, 1, 4, 1, 5])
+    places = [slice(2, 7) if is_slice else rows for is_slice in beside]
+    written_backward(BACK)(
+        *(words, places, [11, 12], last, 5, [1000, 2000], [3000], [9000], [4]),
+        *(MADE, TOTALS, DONE, GRADS, blanks, CALL.run, CALL.context),
+    )
+    assert words == back_one_by_one(places, last, blanks, 5)

@@ -150,6 +150,23 @@ def fill_words(target: Any, source: Any, count: Any, nbytes: Any) -> str:
     return f"{FILL}, {target}, {source}, 0, {count}, {nbytes}"
 
 
+def scatter_words(target: Any, source: Any, rows: Any, count: Any, nbytes: Any) -> str:
+    """Return the words of what `scatter` does."""
+    return f"{SCATTER}, {target}, {source}, {rows}, {count}, {nbytes}"
+
+
+def add_words(letter: str, target: Any, source: Any, elements: Any) -> str:
+    """Return the words of what `add` does."""
+    return f"{ADD[letter]}, {target}, {source}, 0, 0, {elements}"
+
+
+def scatter_add_words(
+    letter: str, target: Any, source: Any, rows: Any, count: Any, elements: Any
+) -> str:
+    """Return the words of what `scatter_add` does."""
+    return f"{SCATTER_ADD[letter]}, {target}, {source}, {rows}, {count}, {elements}"
+
+
 def address_of(array: Array) -> int:
     """Return where the data of an array begins."""
     found: int = array.__array_interface__["data"][0]
