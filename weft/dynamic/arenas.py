@@ -68,6 +68,7 @@ class Arenas:
         if array is not None:
             grown[:end], tracked[:end] = array[:end], self.tracked[kind][:end]
         self.arrays[kind], self.tracked[kind] = grown, tracked
+        self._launches.forget()
 
     def _block(self, kind: int, size: int) -> slice:
         start = self.ends[kind]

@@ -8,6 +8,7 @@ native code does it when somebody needs a value, or runs a batch in another way.
 
 from __future__ import annotations
 
+from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..backends.cpu.runtime.launches import LaunchList, address_of
@@ -32,12 +33,14 @@ class LaunchedBatch(NamedTuple):
 class KnownOperands(NamedTuple):
     """What batches of one signature have in common, as long as arenas do not grow.
 
+    held      the values of what members share, and their nodes on the tape
     code      the programs, if it is of no account through which rows gradients flow
     arenas    the address of the arena of each operand that differs between members
     shared    the addresses of the others
     results   the address of the arena of each result
     """
 
+    held: list[Any]
     code: CellCode | None
     arenas: list[int]
     shared: list[int]
@@ -54,13 +57,19 @@ class CellLaunches:
         self._results: dict[CellCode, tuple[int, list[int]]] = {}  # where they are made, by width
         self._added: list[tuple[PlacedBatch, list[Any]]] = []
         self._known: dict[BatchSignature, KnownOperands] = {}  # while arenas do not grow
+        self._sure: set[BatchSignature] = set()  # of which that was looked at since `begin`
         self._held: list[Any] = [self._room]  # what addresses are of
         self._usable = False
 
     def begin(self) -> None:
-        """Find out whether batches may run in lists now; arenas may have another place."""
+        """Find out whether batches may run in lists now."""
         self._usable = can_launch()
+        self._sure.clear()
+
+    def forget(self) -> None:
+        """Ask anew where arenas lie: one has grown."""
         self._known.clear()
+        self._sure.clear()
 
     def add(
         self, batch: PlacedBatch, kernel: CellKernel, shared: list[Any]
@@ -69,9 +78,9 @@ class CellLaunches:
         signature, size = batch.signature, batch.size
         if not self._usable or size >= WIDE or len(batch.numbers) < len(batch.places):
             return None
-        known = self._known.get(signature)
-        if known is None:
-            known = self._known[signature] = self._know(signature, kernel, shared)
+        if signature not in self._sure:
+            self._ask(signature, kernel, shared)
+        known = self._known[signature]
         code = known.code or kernel.code_for(self._arenas.wanted(batch, shared))
         width = width_for(size)
         form = code.forms.get(width)
@@ -88,17 +97,27 @@ class CellLaunches:
             return LaunchedBatch(None, outs)
         return LaunchedBatch(LaunchedCell(code, form, operands, kept, size, self._held), outs)
 
+    def _ask(self, signature: BatchSignature, kernel: CellKernel, shared: list[Any]) -> None:
+        """Find out what batches of a signature have in common, unless it is as it was."""
+        held = [x for x in shared if x is not None]
+        found, known = [part for x in held for part in (x._value, x._node)], self._known
+        before = known[signature].held if signature in known else ()
+        if len(found) != len(before) or any(map(is_not, found, before)):
+            known[signature] = self._know(signature, kernel, shared, found)
+        self._sure.add(signature)
+
     def _know(
-        self, signature: BatchSignature, kernel: CellKernel, shared: list[Any]
+        self, signature: BatchSignature, kernel: CellKernel, shared: list[Any], held: list[Any]
     ) -> KnownOperands:
         """Return what batches of a signature have in common, where arenas lie now."""
         differ = [spec for spec in signature.specs if spec.__class__ is int]
         return KnownOperands(
+            held,
             kernel.code_of_all(self._arenas.wants(signature, shared)),
             [self._address(self._arenas.arrays[kind]) for kind in differ],
             [
-                self._address(in_order(held._value))
-                for spec, held in zip(signature.specs, shared, strict=True)
+                self._address(in_order(x._value))
+                for spec, x in zip(signature.specs, shared, strict=True)
                 if spec.__class__ is not int
             ],
             [self._address(self._arenas.arrays[kind]) for kind in signature.outs],
