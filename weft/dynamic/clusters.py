@@ -18,11 +18,12 @@ from ..core.shape import TensorType, size_of
 from .agenda import Ints, PutOffOperations
 from .cell_work import LEAST_WORK
 from .kernels import OpWork
-from .segments import REDUCTIONS, SegmentWork, segments_of
+from .segments import REDUCTIONS, SegmentWork, adds_up, segments_of, sum_of
 from .signatures import MANY, BatchSignature, SignatureTable
 
 MOST_RESULTS = 64  # of an operation in a cluster
 NEARLY_ALL = 0.9
+MOST_ADDED = 128  # in a cluster: a sum that somebody asks for afterwards is computed recursively
 BITS = 63  # signatures on a path are told apart modulo this; equal ones are too many only
 
 
@@ -55,6 +56,7 @@ class _Wiring:
         self.free = self.joins & self._in_time()
         self._leave_alone(table)
         self.free[self.maker[needed - operations.first]] = False
+        self.sums = self._sums(table, needed)
         self.grad = np.array([s.grad for s in table.all])[operations.signature]
 
     def _in_time(self) -> NDArray[np.bool_]:
@@ -84,8 +86,28 @@ class _Wiring:
             behind = self.reader[is_stack[self.made]]
             self.free[behind[_reduces(table)[signature[behind]]]] = False
 
+    def _sums(self, table: SignatureTable, needed: Ints) -> list[list[int]]:
+        """Return sums of many values that are added up one after another, and leave them alone."""
+        chains = _chains(self.operations, table, self.maker, needed)
+        signature = self.operations.signature
+        long = {signature[chain[0]] for chain in chains if len(chain) >= MANY - 1}
+        found = [chain for chain in chains if signature[chain[0]] in long]
+        if not found:
+            return []
+        rows = np.array([row for chain in found for row in chain])
+        self.free[rows] = False
+        self.free[self.made[np.isin(self.reader, rows)]] = False
+        return found
+
     def roots(self) -> Ints:
-        """Return for each operation the root of its cluster: level by level, the deepest first."""
+        """Return for each operation the root of its cluster."""
+        root = self._joined()
+        for chain in self.sums:
+            root[chain] = chain[-1]
+        return root
+
+    def _joined(self) -> Ints:
+        """Return the roots of operations that join others: level by level, the deepest first."""
         count = len(self.made)
         root = np.arange(len(self.joins))
         bit = np.int64(1) << (self.operations.signature % BITS)
@@ -113,6 +135,32 @@ class _Wiring:
         chosen = rows[joins]
         root[chosen] = low[joins]
         mask[chosen] |= above[joins]
+
+
+def _chains(
+    operations: PutOffOperations, table: SignatureTable, maker: Ints, needed: Ints
+) -> list[list[int]]:
+    """Return additions of which each reads what the one before makes, and nothing else does."""
+    adds = np.array([_joins(s) and adds_up(s, table.types) for s in table.all])
+    rows = np.flatnonzero(adds[operations.signature])
+    if len(rows) < 2:
+        return []
+    first = operations.first
+    reads = np.bincount(operations.refs[operations.refs >= first] - first, minlength=len(maker))
+    reads[needed - first] = 2
+    begins = np.cumsum(operations.arity) - operations.arity
+    total = operations.refs[begins[rows]] - first  # what is added to
+    before = np.where(total >= 0, maker[total], -1)
+    signature = operations.signature
+    linked = (before >= 0) & (signature[before] == signature[rows]) & (reads[total] == 1)
+    ends: dict[int, list[int]] = {}
+    for row, previous in zip(rows[linked].tolist(), before[linked].tolist(), strict=True):
+        chain = ends.pop(previous, [previous])
+        if len(chain) == MOST_ADDED:
+            ends[previous], chain = chain, []
+        chain.append(row)
+        ends[row] = chain
+    return [chain for chain in ends.values() if len(chain) > 1]
 
 
 def _joins(signature: BatchSignature) -> bool:
@@ -209,12 +257,15 @@ class ClusterWork:
         self.many, self.grad = last.many, last.grad
         self.name = "+".join(dict.fromkeys([step.signature.name for step in self.steps]))
         self._types = [table.types[kind] for kind in last.outs]
-        self.is_large = sum(_work(step.signature, table) for step in self.steps) >= LEAST_WORK
         self.segments = self._as_segments(table)
+        work = sum(_work(step.signature, table) for step in self.steps)
+        self.is_large = work >= LEAST_WORK and self.segments is None
 
     def _as_segments(self, table: SignatureTable) -> SegmentWork | None:
-        """Return how it runs with any number of operands, if it is a reduction of a stack."""
+        """Return how it runs with any number of operands, if it is a sum, or a mean, of many."""
         first, *rest = self.steps
+        if rest and all(step.signature is first.signature for step in rest):
+            return sum_of(first.signature) if adds_up(first.signature, table.types) else None
         from_outside = not any(first.sources)
         if from_outside and len(rest) == 1 and rest[0].sources == [(0, 0)]:
             return segments_of(first.signature, rest[0].signature, table.types)

@@ -1,8 +1,9 @@
-"""Sums and means of stacks: of any number of operands each, they run as one batch.
+"""Sums and means of many values: of any number of operands each, they run as one batch.
 
-The losses of a sentence are stacked and their mean is taken, and there are as many signatures of
-that as lengths. But how many operands there are is of no account: those of all members, one after
-another, are rows, and a reduction of segments makes one row for each member of them.
+The losses of a sentence are stacked and their mean is taken, or they are added up one after
+another, and there are as many signatures of that as lengths. But how many operands there are is of
+no account: those of all members, one after another, are rows, and a reduction of segments makes one
+row for each member of them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..core.dtype import is_float
 from ..core.op import F, reduction
 from ..core.shape import TensorType
+from ..ops.elementwise.arithmetic import add
 from ..ops.reduce.sums import mean
 from ..ops.reduce.sums import sum as total
 from ..ops.segment.reductions import segment_mean, segment_sum
@@ -26,7 +28,7 @@ REDUCTIONS = {total: segment_sum, mean: segment_mean}
 
 @dataclass(frozen=True)
 class SegmentWork:
-    """A reduction of operands that are stacked, as what a batch runs: rows, and their splits.
+    """A reduction of many operands, as what a batch runs: rows, and where they are split.
 
     operand   the number of the type of an operand
     op        which reduction it is
@@ -44,7 +46,7 @@ class SegmentWork:
     @property
     def name(self) -> str:
         """How pictures name it."""
-        return f"stack+{self.op.name}"
+        return f"{self.op.name} of many"
 
     @property
     def is_mean(self) -> bool:
@@ -77,3 +79,16 @@ def segments_of(
     if keepdims or axis not in axes or not alike or not is_float(dtype):
         return None
     return SegmentWork(kind, op, tuple([a - (a > axis) for a in axes if a != axis]))
+
+
+def adds_up(signature: BatchSignature, types: Sequence[TensorType]) -> bool:
+    """Tell whether operations add two values of the type of their result, as sums of many do."""
+    if getattr(signature.work, "op", None) is not add or len(set(signature.specs)) != 1:
+        return False
+    kind = signature.specs[0]
+    return kind.__class__ is int and signature.outs == (kind,) and is_float(types[kind].dtype)
+
+
+def sum_of(addition: BatchSignature) -> SegmentWork:
+    """Return how a sum runs whose values are added one after another."""
+    return SegmentWork(addition.specs[0], total, ())
