@@ -62,12 +62,14 @@ class TotalRows:
 class KnownAdjoint(NamedTuple):
     """What the adjoints of batches of one code have in common, in a way back.
 
+    made     where the adjoint puts what it makes: one place for all batches, which stays in caches
     outs     which results have gradients, and seeds the addresses of these
     grads    for each gradient that an operand is given the address of the rows that have it, and
              blanks whether nothing was added to a row before who reads it last
     """
 
     rows: TotalRows
+    made: list[int]
     outs: list[int]
     seeds: list[int]
     grads: list[int]
@@ -81,7 +83,6 @@ class AdjointLaunches:
         self._grads = grads
         self._list = LaunchList()
         self._room = LaunchRoom()
-        self._made: dict[CellCode, tuple[int, list[int]]] = {}
         self._known: dict[CellCode, KnownAdjoint] = {}
         self._slots: dict[CellCode, Any] = {}
         if can_launch() and all(x.letter in ADDED and x.is_whole for x in grads.values()):
@@ -102,12 +103,18 @@ class AdjointLaunches:
             given = [self._grads[kind] for _, kind, _ in form.apart]
             self._known[code] = KnownAdjoint(
                 TotalRows(code, form, cells),
+                self._room_for(form, max(form.width for form in forms.values())),
                 [i for i, _ in form.seeds],
                 [self._grads[kind].address(0) for _, kind in form.seeds],
                 [grads.address(0) for grads in given],
                 [grads.is_blank for grads in given],
             )
             self._slots[code] = signature.specs
+
+    def _room_for(self, form: TotalForm, width: int) -> list[int]:
+        """Return where to put what adjoints of up to a width make, but for what goes elsewhere."""
+        rows = enumerate(form.made)
+        return [0 if j in form.direct else self._room.take(row * width) for j, row in rows]
 
     def takes(self, ran: RanBatch) -> bool:
         """Tell whether a batch is pulled back here."""
@@ -119,10 +126,6 @@ class AdjointLaunches:
         code, form = cell.code, cell.form
         known, call = self._known[code], form.adjoint_of(code)
         rows = known.rows
-        made = self._made.get(code)
-        if made is None or made[0] < form.width:
-            where = [self._room.take(row * form.width) for row in rows.form.made]
-            made = self._made[code] = form.width, where
         launches.runs(call)
         form.writes_back(code, rows.form)(
             launches.words,
@@ -134,7 +137,7 @@ class AdjointLaunches:
             cell.kept,
             known.seeds,
             [ran.outs[i][1].start for i in known.outs],
-            made[1],
+            known.made,
             rows.addresses,
             rows.done,
             known.grads,
