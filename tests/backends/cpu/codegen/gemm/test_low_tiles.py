@@ -7,7 +7,7 @@ import pytest
 
 from weft.backends.cpu.codegen.gemm.tile import low_rows
 from weft.core.dim import run_time_size
-from weft.core.dtype import float32
+from weft.core.dtype import float32, float64
 from weft.core.op import F
 from weft.graph.call import ProgramCall
 from weft.graph.frontend import placeholder
@@ -15,46 +15,66 @@ from weft.graph.graph import Graph
 from weft.graph.run import Program
 
 DEPTH, COLUMNS = 200, 70  # panels of two vectors, of two that are not whole, and of one
+MANY = 200  # columns for which rows that lie across are packed in stacks
+ROWS = run_time_size("rows")
+SHAPES = (
+    (ROWS, DEPTH),
+    (DEPTH, ROWS),
+    (DEPTH, COLUMNS),
+    (COLUMNS, DEPTH),
+    (DEPTH, MANY),
+    (COLUMNS,),
+)
 
 
-def program(make):
+def program(make, dtype):
     """Return a program of x, of as many rows as a run has, and of more operands."""
-    rows = run_time_size("rows")
     with Graph("product") as graph:
-        shapes = (rows, DEPTH), (DEPTH, COLUMNS), (COLUMNS, DEPTH), (COLUMNS,)
-        feeds = [placeholder(shape, float32) for shape in shapes]
-        fetches = [y.value for y in make(*feeds)]
+        feeds = [placeholder(shape, dtype) for shape in SHAPES]
+        fetches = [y.value for y in make(F, *feeds)]
     return ProgramCall(Program(graph, fetches, [x.value for x in feeds]), "product")
 
 
-def products(x, w, turned, bias):
-    along = F.matmul(x, w)
-    return along, F.matmul(x, F.transpose(turned)), F.tanh(along + bias)
+def products(f, x, across, w, turned, wide, bias):
+    along = f.matmul(x, w)
+    return (
+        along,
+        f.matmul(x, f.transpose(turned)),
+        f.tanh(along + bias),
+        f.matmul(f.transpose(across), wide),
+        f.matmul(turned, f.transpose(x)) + f.reshape(bias, (COLUMNS, 1)),
+    )
 
 
-@pytest.fixture(scope="module")
-def call():
-    return program(products)
+def numbers(rows, dtype):
+    """Return operands for so many rows."""
+    rng = np.random.default_rng(rows)
+    shapes = [[rows if n is ROWS else n for n in shape] for shape in SHAPES]
+    return [rng.normal(0, 0.1, shape).astype(dtype) for shape in shapes]
+
+
+@pytest.fixture(scope="module", params=[float32, float64], ids=str)
+def call(request):
+    return program(products, request.param), request.param
 
 
 @pytest.mark.parametrize("rows", range(1, 53))
 def test_products_of_any_number_of_rows(call, rows):
-    rng = np.random.default_rng(rows)
-    shapes = (rows, DEPTH), (DEPTH, COLUMNS), (COLUMNS, DEPTH), (COLUMNS,)
-    x, w, turned, bias = (rng.normal(0, 0.1, shape).astype(np.float32) for shape in shapes)
-    found = call.run([x, w, turned, bias])
-    expected = x @ w, x @ turned.T, np.tanh(x @ w + bias)
-    for y, wanted in zip(found, expected, strict=True):
-        np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
+    run, dtype = call
+    given = numbers(rows, dtype)
+    exact = 1e-5 if dtype == float32 else 1e-12
+    for y, wanted in zip(run.run(given), products(np, *given), strict=True):
+        np.testing.assert_allclose(y, wanted, exact, exact)
 
 
 def test_rows_are_the_same_whatever_tile_computes_them(call):
-    rng = np.random.default_rng(0)
-    shapes = (48, DEPTH), (DEPTH, COLUMNS), (COLUMNS, DEPTH), (COLUMNS,)
-    x, w, turned, bias = (rng.normal(0, 0.1, shape).astype(np.float32) for shape in shapes)
-    whole = call.run([x, w, turned, bias])[0]
+    run, dtype = call
+    x, across, *given = numbers(48, dtype)
+    whole = run.run([x, across, *given])
     for rows in range(25, 48):
-        assert np.array_equal(call.run([x[:rows], w, turned, bias])[0], whole[:rows])
+        found = run.run([x[:rows], np.ascontiguousarray(across[:, :rows]), *given])
+        for i in (0, 2, 3):
+            assert np.array_equal(found[i], whole[i][:rows])
 
 
 def test_low_tiles_keep_multipliers_busy():
