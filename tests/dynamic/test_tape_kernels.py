@@ -178,3 +178,18 @@ def test_traps_see_sums_of_stacks():
     with wf.detect_anomaly():
         found = [float(y) for y in function(LENGTHS)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("total", [lambda xs: wf.stack(xs).mean(0), sum])
+def test_sums_of_many_on_devices(total):
+    x = wf.tensor([1.0, 2.0], device="reference", requires_grad=True)
+    function = wf.batched(
+        lambda n: total([x * wf.tensor(float(i), device="reference") for i in range(n)])
+    )
+    found = function([9, 12, 3])
+    assert str(found[0].device) == "reference"
+    assert sum(b.signature.ragged for b in function.plan().batches) == 1
+    wf.stack([y.sum() for y in found]).sum().backward()
+    count = 1 if total is sum else np.repeat([9, 12, 3], [9, 12, 3])
+    every = np.concatenate([np.arange(9), np.arange(12), np.arange(3)])
+    np.testing.assert_allclose(x.grad.numpy(), (every / count).sum(), rtol=1e-6)
