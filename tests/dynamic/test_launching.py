@@ -164,3 +164,16 @@ def test_what_members_share_may_change_between_calls(net):
         check(made, [x.numpy() for x in (total, *wf.gradients(total, net.parameters))])
         with wf.no_grad():
             net.weight *= 0.9
+
+
+def test_what_members_share_may_change_between_reads(net):
+    with wf.batching():
+        first = net.step(wf.tensor(2), net.zeros)
+        before = first.numpy()
+        with wf.no_grad():
+            net.weight *= 2.0
+            net.table *= 0.5
+        state = net.step(wf.tensor(2), first)
+        after = state.numpy()
+    alone = wf.tanh(wf.concat([net.table[2], wf.tensor(before)]) @ net.weight)
+    np.testing.assert_allclose(after, alone.numpy(), rtol=1e-12)

@@ -159,7 +159,9 @@ class PerExample:
     def _joined(self, depth):
         def run(pool, example):
             alike = [x for x in pool if x.shape == pool[-1].shape][-4:]
-            pool.append(wf.stack(alike).mean(axis=0))
+            # Another factor each time: a mean of equals is compared with them by rounding alone.
+            many = [x * 0.75**k for k in range(1 + 2 * example.count) for x in alike]
+            pool.append(sum(many) / len(many) if example.flag else wf.stack(many).mean(axis=0))
 
         return run
 

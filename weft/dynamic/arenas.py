@@ -68,6 +68,7 @@ class Arenas:
         if array is not None:
             grown[:end], tracked[:end] = array[:end], self.tracked[kind][:end]
         self.arrays[kind], self.tracked[kind] = grown, tracked
+        self._launches.forget()
 
     def _block(self, kind: int, size: int) -> slice:
         start = self.ends[kind]
@@ -144,12 +145,21 @@ class Arenas:
             ]
         )
 
+    def wants(self, signature: BatchSignature, shared: list[Any]) -> tuple[bool, ...] | None:
+        """Tell of each operand whether gradients are wanted of it if members share it.
+
+        None is returned where no gradients are recorded.
+        """
+        pairs = zip(signature.specs, shared, strict=True)
+        wanted = [s.__class__ is not int and self._wants(signature, s, x) for s, x in pairs]
+        return tuple(wanted) if signature.grad else None
+
     def _given(
         self, batch: PlacedBatch, kernel: Any, shared: list[Any]
     ) -> list[tuple[Array | None, bool]]:
         """Return all operands, and whether gradients are wanted of each."""
         signature, found = batch.signature, list[tuple[Array | None, bool]]()
-        rest = self._operands(batch, kernel.width(batch.size))
+        rest = self._operands(batch, kernel.width(batch.rows))
         for spec, held in zip(signature.specs, shared, strict=True):
             if spec.__class__ is int:
                 found.append(next(rest))

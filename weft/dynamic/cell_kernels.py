@@ -140,6 +140,20 @@ class CellKernel:
             found = self._code.setdefault(wanted, CellCode(self.signature, self.types, wanted))
         return found
 
+    def code_of_all(self, wanted: tuple[bool, ...] | None) -> CellCode | None:
+        """Return the programs, if it is of no account through which rows gradients flow.
+
+        wanted   of which operands gradients are wanted, whatever rows they are; None where no
+                 gradients are recorded
+        """
+        if wanted is None:
+            return self.code_for((False,) * len(self.flags))
+        asked = [
+            flag and is_float(t.dtype) and not own
+            for flag, t, own in zip(self.flags, self.types, self._own, strict=True)
+        ]
+        return self.code_for(wanted) if any(wanted) and not any(asked) else None
+
     def _with_own(self, wanted: tuple[bool, ...]) -> tuple[bool, ...]:
         """Return what is wanted, with operands of the kinds that the cell itself makes.
 
@@ -230,8 +244,10 @@ class CellCode:
     found           which of the arrays that the adjoint makes are the gradients of `apart`
     results         which of the arrays that the first program makes are results
     left, made      what the first program and the adjoint make, as values of the graph
+    operands        what the first program takes
     given, seeds    what the adjoint takes, and the gradients of results, which are its last
     forms           what lists of launches know of it, by width, and of its adjoint
+    writers         the functions that write its batches into these, by their form
     taken           which of operands, kept arrays, gradients of results and what the adjoint leaves
                     the program of totals takes, and whether there is a row for each member in it
     """
@@ -258,7 +274,7 @@ class CellCode:
         self.shared = [i for i in pulled if not flags[i]]
         self.flags = flags
         self.width = width
-        self._operands = [x.value for x in feeds]
+        self.operands = [x.value for x in feeds]
         self.seeds = [s.value for s in seeds]
         results = [y.value for y in outs]
         self._kept: list[Value] = []
@@ -269,17 +285,18 @@ class CellCode:
         self.results = [self.left.index(y) for y in results]
         self.kept = [self.left.index(x) for x in self._kept]
         self.forms: dict[int, Any] = {}
+        self.writers: dict[Any, Any] = {}
         self.total_form: Any = None
-        self.forward = SizedProgram(Program(graph, self.left, self._operands), name, width)
+        self.forward = SizedProgram(Program(graph, self.left, self.operands), name, width)
 
     def _plan_adjoint(
         self, graph: Graph, results: list[Value], pulled: dict[int, Value], name: str
     ) -> None:
         grads = list(pulled.values())
         self._kept = find_residuals(
-            graph, self._operands, results, self.seeds, grads, keeps_functions=True
+            graph, self.operands, results, self.seeds, grads, keeps_functions=True
         )
-        self.given = given = [*self._operands, *self._kept, *self.seeds]
+        self.given = given = [*self.operands, *self._kept, *self.seeds]
         apart, shared = [pulled[i] for i in self.apart], [pulled[i] for i in self.shared]
         frontier = self._between(graph, apart, shared, set(given)) if shared else []
         self.made = made = list(dict.fromkeys([*apart, *frontier]))  # some are both
@@ -343,7 +360,7 @@ class CellCode:
         """
         total = sum(x.left for x in saved)
         room = width_of_rest(total) - total
-        first = len(self._operands) + len(self._kept)
+        first = len(self.operands) + len(self._kept)
         found = []
         for k, (i, has_rows) in enumerate(self.taken):
             parts = [x.rest[k] for x in saved]

@@ -18,10 +18,12 @@ from ..core.shape import TensorType, size_of
 from .agenda import Ints, PutOffOperations
 from .cell_work import LEAST_WORK
 from .kernels import OpWork
-from .signatures import BatchSignature, SignatureTable
+from .segments import REDUCTIONS, SegmentWork, adds_up, segments_of, sum_of
+from .signatures import MANY, BatchSignature, SignatureTable
 
 MOST_RESULTS = 64  # of an operation in a cluster
 NEARLY_ALL = 0.9
+MOST_ADDED = 128  # in a cluster: a sum that somebody asks for afterwards is computed recursively
 BITS = 63  # signatures on a path are told apart modulo this; equal ones are too many only
 
 
@@ -52,7 +54,9 @@ class _Wiring:
         edges = np.lexsort((made, operations.level[made]))
         self.reader, self.made = reader[edges], made[edges]
         self.free = self.joins & self._in_time()
+        self._leave_alone(table)
         self.free[self.maker[needed - operations.first]] = False
+        self.sums = self._sums(table, needed)
         self.grad = np.array([s.grad for s in table.all])[operations.signature]
 
     def _in_time(self) -> NDArray[np.bool_]:
@@ -69,8 +73,41 @@ class _Wiring:
         found: NDArray[np.bool_] = at_once & (share >= NEARLY_ALL)[signature]
         return found
 
+    def _leave_alone(self, table: SignatureTable) -> None:
+        """Let sums of stacks be clusters of their own: of any length they run as one (segments.py).
+
+        Their operands would run one after another with them, and as one where they are.
+        """
+        signature = self.operations.signature
+        stacks = _long_stacks(table, np.flatnonzero(np.bincount(signature)).tolist())
+        if stacks:
+            is_stack = np.isin(signature, stacks)
+            self.free[self.made[is_stack[self.reader]]] = False
+            behind = self.reader[is_stack[self.made]]
+            self.free[behind[_reduces(table)[signature[behind]]]] = False
+
+    def _sums(self, table: SignatureTable, needed: Ints) -> list[list[int]]:
+        """Return sums of many values that are added up one after another, and leave them alone."""
+        chains = _chains(self.operations, table, self.maker, needed)
+        signature = self.operations.signature
+        long = {signature[chain[0]] for chain in chains if len(chain) >= MANY - 1}
+        found = [chain for chain in chains if signature[chain[0]] in long]
+        if not found:
+            return []
+        rows = np.array([row for chain in found for row in chain])
+        self.free[rows] = False
+        self.free[self.made[np.isin(self.reader, rows)]] = False
+        return found
+
     def roots(self) -> Ints:
-        """Return for each operation the root of its cluster: level by level, the deepest first."""
+        """Return for each operation the root of its cluster."""
+        root = self._joined()
+        for chain in self.sums:
+            root[chain] = chain[-1]
+        return root
+
+    def _joined(self) -> Ints:
+        """Return the roots of operations that join others: level by level, the deepest first."""
         count = len(self.made)
         root = np.arange(len(self.joins))
         bit = np.int64(1) << (self.operations.signature % BITS)
@@ -100,9 +137,47 @@ class _Wiring:
         mask[chosen] |= above[joins]
 
 
+def _chains(
+    operations: PutOffOperations, table: SignatureTable, maker: Ints, needed: Ints
+) -> list[list[int]]:
+    """Return additions of which each reads what the one before makes, and nothing else does."""
+    adds = np.array([_joins(s) and adds_up(s, table.types) for s in table.all])
+    rows = np.flatnonzero(adds[operations.signature])
+    if len(rows) < 2:
+        return []
+    first = operations.first
+    reads = np.bincount(operations.refs[operations.refs >= first] - first, minlength=len(maker))
+    reads[needed - first] = 2
+    begins = np.cumsum(operations.arity) - operations.arity
+    total = operations.refs[begins[rows]] - first  # what is added to
+    before = np.where(total >= 0, maker[total], -1)
+    signature = operations.signature
+    linked = (before >= 0) & (signature[before] == signature[rows]) & (reads[total] == 1)
+    ends: dict[int, list[int]] = {}
+    for row, previous in zip(rows[linked].tolist(), before[linked].tolist(), strict=True):
+        chain = ends.pop(previous, [previous])
+        if len(chain) == MOST_ADDED:
+            ends[previous], chain = chain, []
+        chain.append(row)
+        ends[row] = chain
+    return [chain for chain in ends.values() if len(chain) > 1]
+
+
 def _joins(signature: BatchSignature) -> bool:
     work = signature.work
     return isinstance(work, OpWork) and work.op.kind != random
+
+
+def _reduces(table: SignatureTable) -> NDArray[np.bool_]:
+    return np.array([_joins(s) and s.work.op in REDUCTIONS for s in table.all])
+
+
+def _long_stacks(table: SignatureTable, used: list[int]) -> list[int]:
+    """Return which signatures stack what is stacked by the dozen, by themselves or by others."""
+    found = {i: table.all[i].work.stacks for i in used if _joins(table.all[i])}
+    keys = {i: (axis, table.all[i].specs[0]) for i, axis in found.items() if axis is not None}
+    long = {key for i, key in keys.items() if table.all[i].arity >= MANY}
+    return [i for i, key in keys.items() if key in long]
 
 
 def _merged(
@@ -182,7 +257,19 @@ class ClusterWork:
         self.many, self.grad = last.many, last.grad
         self.name = "+".join(dict.fromkeys([step.signature.name for step in self.steps]))
         self._types = [table.types[kind] for kind in last.outs]
-        self.is_large = sum(_work(step.signature, table) for step in self.steps) >= LEAST_WORK
+        self.segments = self._as_segments(table)
+        work = sum(_work(step.signature, table) for step in self.steps)
+        self.is_large = work >= LEAST_WORK and self.segments is None
+
+    def _as_segments(self, table: SignatureTable) -> SegmentWork | None:
+        """Return how it runs with any number of operands, if it is a sum, or a mean, of many."""
+        first, *rest = self.steps
+        if rest and all(step.signature is first.signature for step in rest):
+            return sum_of(first.signature) if adds_up(first.signature, table.types) else None
+        from_outside = not any(first.sources)
+        if from_outside and len(rest) == 1 and rest[0].sources == [(0, 0)]:
+            return segments_of(first.signature, rest[0].signature, table.types)
+        return None
 
     def types(self, types: Any, inputs: Any) -> list[TensorType]:
         """Return the types of the results."""

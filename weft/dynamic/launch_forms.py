@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,19 @@ from ..backends.cpu.runtime.arena import ALIGNMENT
 from ..backends.cpu.runtime.buffers import pooled_empty
 from ..backends.cpu.runtime.launches import NativeCall, address_of, array_at, launches_work
 from ..core.config import config
-from ..core.dtype import Array
+from ..core.dtype import Array, is_float
 from ..core.shape import size_of
-from .cell_kernels import CellCode, SavedCell
+from .cell_kernels import CellCode, CellKernel, SavedCell
+from .signatures import BatchSignature
+from .written_launches import (
+    BackwardForm,
+    ForwardForm,
+    GivenGradient,
+    written_backward,
+    written_forward,
+)
 
-BLOCK = 1 << 21  # bytes of memory that is taken at once
+BLOCK = 1 << 22  # bytes of memory that is taken at once
 BYTE = np.dtype(np.uint8)
 
 
@@ -66,11 +74,18 @@ class CellForm:
     call, adjoint   the programs; None if they cannot run in lists
     results         the bytes of a row of each result
     kept            where what else the first program makes lies in a block of `kept_bytes`
+    write           the function that writes batches down (written_launches.py), and `write_back`
+                    the one that writes their adjoints down
     """
 
-    def __init__(self, code: CellCode, count: int, width: int) -> None:
+    def __init__(
+        self, code: CellCode, signature: BatchSignature, kernel: CellKernel, width: int
+    ) -> None:
         self.width = width
         self.call: NativeCall | None = None
+        self.adjoint: NativeCall | None = None
+        self.write_back: Any = None
+        count = len(signature.outs)
         rows = _row_bytes(code.left, code.width)
         if rows is None or code.results != [*range(count)] or not all(rows[:count]):
             return
@@ -82,11 +97,48 @@ class CellForm:
             whole = nbytes * width if nbytes else size_of(value.shape) * value.dtype.itemsize
             self.kept_bytes += _aligned(whole)
         self.call = code.forward.native(width)
+        if self.call is not None:
+            form = _forward_form(code, kernel, self.results, self.call)
+            self.write = _writer(code, form, written_forward)
 
     def adjoint_of(self, code: CellCode) -> NativeCall | None:
         """Return the program of the adjoint."""
-        found: NativeCall | None = code.adjoint.native(self.width)
-        return found
+        if self.adjoint is None:
+            self.adjoint = code.adjoint.native(self.width)
+        return self.adjoint
+
+    def writes_back(self, code: CellCode, form: TotalForm) -> Any:
+        """Return the function that writes adjoints down."""
+        if self.write_back is None:
+            call = self.adjoint_of(code)
+            assert call is not None, "it was asked for"
+            self.write_back = _writer(code, form.backward(code, call), written_backward)
+        return self.write_back
+
+
+def _forward_form(
+    code: CellCode, kernel: CellKernel, results: Sequence[int], call: NativeCall
+) -> ForwardForm:
+    operands = [
+        (nbytes, is_float(t.dtype)) if flag else None
+        for flag, nbytes, t in zip(kernel.flags, kernel.row_bytes, kernel.types, strict=True)
+    ]
+    return ForwardForm(
+        tuple(operands),
+        tuple(results),
+        len(code.left) - len(results),
+        tuple(code.kept),
+        tuple(call.feeds),
+        tuple(call.made),
+    )
+
+
+def _writer(code: CellCode, form: Any, write: Callable[[Any], Any]) -> Any:
+    """Return the function for a form: as a rule all widths of a code have one each way."""
+    found = code.writers.get(form)
+    if found is None:
+        found = code.writers[form] = write(form)
+    return found
 
 
 class TotalForm:
@@ -98,9 +150,11 @@ class TotalForm:
     direct   which of these the adjoint makes: by their numbers there
     apart    the operands with gradients from the last one on: which one it is of those that differ
              between members, its type, and which of what the adjoint makes is its gradient
+    seeds    of each result that has gradients which one it is, and its type
     """
 
-    def __init__(self, code: CellCode, specs: Sequence[Any]) -> None:
+    def __init__(self, code: CellCode, signature: BatchSignature) -> None:
+        specs = signature.specs
         given, made = (_row_bytes(values, code.width) for values in (code.given, code.made))
         self.works = given is not None and made is not None and all(made)
         if given is None or made is None:
@@ -114,6 +168,35 @@ class TotalForm:
         differ = [i for i, spec in enumerate(specs) if spec.__class__ is int]
         pairs = zip(code.apart, code.found, strict=True)
         self.apart = sorted([(differ.index(i), specs[i], k) for i, k in pairs], reverse=True)
+        floats = [is_float(code.left[i].dtype) for i in code.results]
+        self.seeds = [(i, kind) for i, kind in enumerate(signature.outs) if floats[i]]
+
+    def backward(self, code: CellCode, call: NativeCall) -> BackwardForm:
+        """Return what functions that write adjoints down are written for."""
+        operands = len(code.flags)
+        count = len(code.given) - len(code.seeds)
+        apart = [x for x, flag in zip(code.operands, code.flags, strict=True) if flag]
+        taken = enumerate(self.taken)
+        return BackwardForm(
+            (operands, count - operands),
+            tuple([_row(seed)[0] for seed in code.seeds]),
+            len(code.made),
+            tuple([(j, k, self.taken[k][1]) for j, k in self.direct.items()]),
+            tuple([(i, k, n) for k, (i, n) in taken if n and i < len(code.given)]),
+            tuple([_given_gradient(at, k, apart[at]) for at, _, k in self.apart]),
+            tuple(call.feeds),
+            tuple(call.made),
+        )
+
+
+def _given_gradient(at: int, k: int, operand: Any) -> GivenGradient:
+    return GivenGradient(at, k, operand.dtype.char, *_row(operand))
+
+
+def _row(value: Any) -> tuple[int, int]:
+    """Return the bytes and the elements of a row."""
+    elements = size_of(value.shape[1:])
+    return elements * value.dtype.itemsize, elements
 
 
 class LaunchedCell(NamedTuple):
@@ -148,11 +231,6 @@ class LaunchedArrays(SavedCell):
     def __init__(self, code: CellCode, operands: Any, kept: Any, size: int, held: Any) -> None:
         super().__init__(code, operands, kept, size)
         self.held = held
-
-
-def arguments_of(call: NativeCall, feeds: Sequence[int], made: Sequence[int]) -> list[int]:
-    """Return the addresses that a program takes: of feeds, and of what it makes."""
-    return [*[feeds[i] for i in call.feeds], *[made[i] for i in call.made]]
 
 
 def alone(saved: Any) -> Any:

@@ -8,14 +8,16 @@ native code does it when somebody needs a value, or runs a batch in another way.
 
 from __future__ import annotations
 
+from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..backends.cpu.runtime.launches import LaunchList, address_of
-from ..core.dtype import Array, is_float
+from ..core.dtype import Array
 from ..eager.array_program import in_order
 from .cell_kernels import WIDE, CellCode, CellKernel, width_for
-from .launch_forms import CellForm, LaunchedCell, LaunchRoom, arguments_of, can_launch
+from .launch_forms import CellForm, LaunchedCell, LaunchRoom, can_launch
 from .schedule import PlacedBatch
+from .signatures import BatchSignature
 
 if TYPE_CHECKING:
     from .arenas import Arenas
@@ -28,6 +30,23 @@ class LaunchedBatch(NamedTuple):
     outs: list[tuple[int, slice]]
 
 
+class KnownOperands(NamedTuple):
+    """What batches of one signature have in common, as long as arenas do not grow.
+
+    held      the values of what members share, and their nodes on the tape
+    code      the programs, if it is of no account through which rows gradients flow
+    arenas    the address of the arena of each operand that differs between members
+    shared    the addresses of the others
+    results   the address of the arena of each result
+    """
+
+    held: list[Any]
+    code: CellCode | None
+    arenas: list[int]
+    shared: list[int]
+    results: list[int]
+
+
 class CellLaunches:
     """Batches of a run of which each may read what those before make."""
 
@@ -37,114 +56,113 @@ class CellLaunches:
         self._room = LaunchRoom()
         self._results: dict[CellCode, tuple[int, list[int]]] = {}  # where they are made, by width
         self._added: list[tuple[PlacedBatch, list[Any]]] = []
-        self._places: dict[int, tuple[Array, int, bool]] = {}  # of arenas; and are they floats?
-        self._shared: dict[int, tuple[Any, int]] = {}  # of what members share, by identity
+        self._known: dict[BatchSignature, KnownOperands] = {}  # while arenas do not grow
+        self._sure: set[BatchSignature] = set()  # of which that was looked at since `begin`
         self._held: list[Any] = [self._room]  # what addresses are of
         self._usable = False
 
     def begin(self) -> None:
         """Find out whether batches may run in lists now."""
         self._usable = can_launch()
+        self._sure.clear()
+
+    def forget(self) -> None:
+        """Ask anew where arenas lie: one has grown."""
+        self._known.clear()
+        self._sure.clear()
 
     def add(
         self, batch: PlacedBatch, kernel: CellKernel, shared: list[Any]
     ) -> LaunchedBatch | None:
         """Let a batch run with others; return what it leaves, or None if it must run alone."""
-        size = batch.size
+        signature, size = batch.signature, batch.size
         if not self._usable or size >= WIDE or len(batch.numbers) < len(batch.places):
             return None
-        code = kernel.code_for(self._arenas.wanted(batch, shared))
+        if signature not in self._sure:
+            self._ask(signature, kernel, shared)
+        known = self._known[signature]
+        code = known.code or kernel.code_for(self._arenas.wanted(batch, shared))
         width = width_for(size)
         form = code.forms.get(width)
         if form is None:
-            form = code.forms[width] = CellForm(code, len(batch.signature.outs), width)
+            form = code.forms[width] = CellForm(code, signature, kernel, width)
         if form.call is None:
             return None
-        operands = self._operands(batch, kernel, shared, width)
-        outs = self._arenas.blocks(batch.signature.outs, size)
-        found = self._call(form, code, operands, outs, size)
+        outs = self._arenas.blocks(signature.outs, size)
+        operands, kept = self._write(form, code, batch, known, outs)
         self._added.append((batch, shared))
         if self._list.is_long:
             self._arenas.launch()
         if code.adjoint is None:
             return LaunchedBatch(None, outs)
-        kept = [found[i] for i in code.kept]
         return LaunchedBatch(LaunchedCell(code, form, operands, kept, size, self._held), outs)
 
-    def _operands(
-        self, batch: PlacedBatch, kernel: CellKernel, shared: list[Any], width: int
-    ) -> list[int]:
-        """Return the addresses of all operands; what does not lie side by side is gathered."""
-        found, size, i = list[int](), batch.size, 0
-        arenas, launches = self._arenas, self._list
-        for spec, own, nbytes in zip(batch.signature.specs, shared, kernel.row_bytes, strict=True):
-            if spec.__class__ is not int:
-                found.append(self._shared_at(own._value))
-                continue
-            place = batch.places[i]
-            _, start, floats = self._place(spec)
-            beside = place.__class__ is slice
-            if beside:
-                arenas.in_place += 1
-            else:
-                arenas.gathered += 1
-            if beside and (floats or size == width):
-                found.append(start + place.start * nbytes)
-            else:
-                target = self._room.take(width * nbytes)
-                found.append(target)
-                if beside:
-                    launches.copy(target, start + place.start * nbytes, size * nbytes)
-                else:
-                    launches.gather(target, start, batch.numbers[i], size, nbytes)
-                if width > size:
-                    end = target + size * nbytes
-                    launches.fill(end, end - nbytes, width - size, nbytes)
-            i += 1
-        return found
+    def _ask(self, signature: BatchSignature, kernel: CellKernel, shared: list[Any]) -> None:
+        """Find out what batches of a signature have in common, unless it is as it was."""
+        held = [x for x in shared if x is not None]
+        found, known = [part for x in held for part in (x._value, x._node)], self._known
+        before = known[signature].held if signature in known else ()
+        if len(found) != len(before) or any(map(is_not, found, before)):
+            known[signature] = self._know(signature, kernel, shared, found)
+        self._sure.add(signature)
 
-    def _place(self, kind: int) -> tuple[Array, int, bool]:
-        """Return an arena, its address, and whether it holds floats."""
-        found, array = self._places.get(kind), self._arenas.arrays[kind]
-        if found is None or found[0] is not array:  # it has grown
-            found = self._places[kind] = array, address_of(array), is_float(array.dtype)
-            self._held.append(array)
-        return found
+    def _know(
+        self, signature: BatchSignature, kernel: CellKernel, shared: list[Any], held: list[Any]
+    ) -> KnownOperands:
+        """Return what batches of a signature have in common, where arenas lie now."""
+        differ = [spec for spec in signature.specs if spec.__class__ is int]
+        return KnownOperands(
+            held,
+            kernel.code_of_all(self._arenas.wants(signature, shared)),
+            [self._address(self._arenas.arrays[kind]) for kind in differ],
+            [
+                self._address(in_order(x._value))
+                for spec, x in zip(signature.specs, shared, strict=True)
+                if spec.__class__ is not int
+            ],
+            [self._address(self._arenas.arrays[kind]) for kind in signature.outs],
+        )
 
-    def _shared_at(self, value: Array) -> int:
-        """Return the address of what members share."""
-        found = self._shared.get(id(value))
-        if found is None:
-            array = in_order(value)
-            found = self._shared[id(value)] = value, address_of(array)
-            self._held.append(array)
-        return found[1]
+    def _address(self, array: Array) -> int:
+        self._held.append(array)
+        return address_of(array)
 
-    def _call(
+    def _write(
         self,
         form: CellForm,
         code: CellCode,
-        operands: list[int],
+        batch: PlacedBatch,
+        known: KnownOperands,
         outs: list[tuple[int, slice]],
-        size: int,
-    ) -> list[int]:
-        """Have the program run, and return where everything that it makes lies afterwards."""
-        launches, known = self._list, self._results.get(code)
-        if known is None or known[0] < form.width:
+    ) -> tuple[list[int], list[int]]:
+        """Write a batch down; return where its operands lie, and what is kept for the way back."""
+        made = self._results.get(code)
+        if made is None or made[0] < form.width:
             where = [self._room.take(row * form.width) for row in form.results]
-            known = self._results[code] = form.width, where
-        begin = self._room.take(form.kept_bytes) if form.kept_bytes else 0
-        made = [*known[1], *[begin + offset for offset in form.kept]]
-        call = form.call
+            made = self._results[code] = form.width, where
+        call, launches = form.call, self._list
         assert call is not None, "it was asked for"
-        launches.program(call, arguments_of(call, operands, made))
-        for i, (kind, block) in enumerate(outs):
-            # What fills the batch up would lie where others are: only its members are copied.
-            nbytes = form.results[i]
-            target = self._place(kind)[1] + block.start * nbytes
-            launches.copy(target, made[i], nbytes * size)
-            made[i] = target
-        return made
+        launches.runs(call)
+        operands, kept, beside = form.write(
+            launches.words,
+            self._room.take,
+            batch.places,
+            batch.numbers,
+            batch.size,
+            form.width,
+            known.arenas,
+            known.shared,
+            made[1],
+            known.results,
+            [block.start for _, block in outs],
+            self._room.take(form.kept_bytes) if form.kept_bytes else 0,
+            form.kept,
+            call.run,
+            call.context,
+        )
+        self._arenas.in_place += beside
+        self._arenas.gathered += len(batch.places) - beside
+        return operands, kept
 
     def run(self) -> list[tuple[PlacedBatch, list[Any]]]:
         """Run all batches; return them if one has met an index out of range."""

@@ -7,22 +7,14 @@ long product for the members of all batches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..backends.cpu.runtime.buffers import pooled_empty
 from ..backends.cpu.runtime.launches import ADDED, LaunchList, address_of
 from ..core.dtype import Array
 from .cell_kernels import CellCode, filling, width_of_rest
 from .gradient_rows import GradientRows
-from .launch_forms import (
-    BYTE,
-    LaunchedCell,
-    LaunchRoom,
-    TotalForm,
-    arguments_of,
-    can_launch,
-)
-from .schedule import PlacedBatch
+from .launch_forms import BYTE, LaunchedCell, LaunchRoom, TotalForm, can_launch
 
 if TYPE_CHECKING:
     from .pullback import RanBatch
@@ -44,21 +36,8 @@ class TotalRows:
         self._arrays = [
             pooled_empty((rows * nbytes,), BYTE) if nbytes else None for _, nbytes in form.taken
         ]
-        self._addresses = [0 if x is None else address_of(x) for x in self._arrays]
+        self.addresses = [0 if x is None else address_of(x) for x in self._arrays]
         self.done = 0
-
-    def put(self, made: list[int]) -> None:
-        """Let the adjoint of the next batch put what is taken of it where that belongs."""
-        for j, k in self.form.direct.items():
-            made[j] = self._addresses[k] + self.done * self.form.taken[k][1]
-
-    def copy(self, launches: LaunchList, given: list[int], size: int) -> None:
-        """Take rows of a batch from where they lie."""
-        done, count = self.done, len(given)
-        for (i, nbytes), target in zip(self.form.taken, self._addresses, strict=True):
-            if nbytes and i < count:
-                launches.copy(target + done * nbytes, given[i], size * nbytes)
-        self.done += size
 
     def found(self) -> Iterator[tuple[int, Array]]:
         """Yield the places of shared operands, and their gradients."""
@@ -80,6 +59,23 @@ class TotalRows:
         return found
 
 
+class KnownAdjoint(NamedTuple):
+    """What the adjoints of batches of one code have in common, in a way back.
+
+    made     where the adjoint puts what it makes: one place for all batches, which stays in caches
+    outs     which results have gradients, and seeds the addresses of these
+    grads    for each gradient that an operand is given the address of the rows that have it, and
+             blanks whether nothing was added to a row before who reads it last
+    """
+
+    rows: TotalRows
+    made: list[int]
+    outs: list[int]
+    seeds: list[int]
+    grads: list[int]
+    blanks: list[bool]
+
+
 class AdjointLaunches:
     """The way back through batches that ran in lists, in lists again."""
 
@@ -87,8 +83,7 @@ class AdjointLaunches:
         self._grads = grads
         self._list = LaunchList()
         self._room = LaunchRoom()
-        self._made: dict[CellCode, tuple[int, list[int]]] = {}
-        self._rows: dict[CellCode, TotalRows] = {}
+        self._known: dict[CellCode, KnownAdjoint] = {}
         self._slots: dict[CellCode, Any] = {}
         if can_launch() and all(x.letter in ADDED and x.is_whole for x in grads.values()):
             for code, batches in _by_code(ran).items():
@@ -97,58 +92,62 @@ class AdjointLaunches:
     def _begin(self, code: CellCode, batches: Sequence[RanBatch]) -> None:
         """Have room for the gradients of some batches, if their adjoints can run in lists."""
         cells = [batch.saved for batch in batches]
-        if any(cell.form.adjoint_of(code) is None for cell in cells):
+        forms = {id(cell.form): cell.form for cell in cells}  # one for each width
+        if any(form.adjoint_of(code) is None for form in forms.values()):
             return
-        specs = batches[0].batch.signature.specs
-        if code.total_form is None:
-            code.total_form = TotalForm(code, specs)
-        if code.total_form.works:
-            self._rows[code] = TotalRows(code, code.total_form, cells)
-            self._slots[code] = specs
+        signature = batches[0].batch.signature
+        form = code.total_form
+        if form is None:
+            form = code.total_form = TotalForm(code, signature)
+        if form.works:
+            given = [self._grads[kind] for _, kind, _ in form.apart]
+            self._known[code] = KnownAdjoint(
+                TotalRows(code, form, cells),
+                self._room_for(form, max(form.width for form in forms.values())),
+                [i for i, _ in form.seeds],
+                [self._grads[kind].address(0) for _, kind in form.seeds],
+                [grads.address(0) for grads in given],
+                [grads.is_blank for grads in given],
+            )
+            self._slots[code] = signature.specs
+
+    def _room_for(self, form: TotalForm, width: int) -> list[int]:
+        """Return where to put what adjoints of up to a width make, but for what goes elsewhere."""
+        rows = enumerate(form.made)
+        return [0 if j in form.direct else self._room.take(row * width) for j, row in rows]
 
     def takes(self, ran: RanBatch) -> bool:
         """Tell whether a batch is pulled back here."""
-        return ran.saved.__class__ is LaunchedCell and ran.saved.code in self._rows
+        return ran.saved.__class__ is LaunchedCell and ran.saved.code in self._known
 
     def add(self, ran: RanBatch) -> None:
         """Have the gradients of a batch pulled back."""
-        cell, launches = ran.saved, self._list
-        code, form, rows = cell.code, cell.form, self._rows[cell.code]
-        call = form.adjoint_of(code)
-        given = [*cell.operands, *cell.kept]
-        for kind, block in ran.outs:
-            if kind in self._grads:
-                given.append(self._grads[kind].address(block.start))
-        known = self._made.get(code)
-        if known is None or known[0] < form.width:
-            where = [self._room.take(row * form.width) for row in rows.form.made]
-            known = self._made[code] = form.width, where
-        made = known[1][:]
-        rows.put(made)
-        launches.program(call, arguments_of(call, given, made))
-        rows.copy(launches, given, cell.size)
-        self._give(ran.batch, rows.form, made)
+        cell, launches, batch = ran.saved, self._list, ran.batch
+        code, form = cell.code, cell.form
+        known, call = self._known[code], form.adjoint_of(code)
+        rows = known.rows
+        launches.runs(call)
+        form.writes_back(code, rows.form)(
+            launches.words,
+            batch.places,
+            batch.numbers,
+            batch.last,
+            cell.size,
+            cell.operands,
+            cell.kept,
+            known.seeds,
+            [ran.outs[i][1].start for i in known.outs],
+            known.made,
+            rows.addresses,
+            rows.done,
+            known.grads,
+            known.blanks,
+            call.run,
+            call.context,
+        )
+        rows.done += cell.size
         if launches.is_long:
             launches.run()
-
-    def _give(self, batch: PlacedBatch, form: TotalForm, made: list[int]) -> None:
-        """Let operands have their gradients; the last one first: who reads a value last writes."""
-        launches, size = self._list, batch.size
-        for at, kind, k in form.apart:
-            grads, place, source = self._grads[kind], batch.places[at], made[k]
-            writes = grads.is_blank and batch.last[at]
-            if place.__class__ is slice:
-                target = grads.address(place.start)
-                if writes:
-                    launches.copy(target, source, size * grads.row_bytes)
-                else:
-                    launches.add(grads.letter, target, source, size * grads.elements)
-                continue
-            target, rows = grads.address(0), batch.numbers[at]
-            if writes:
-                launches.scatter(target, source, rows, size, grads.row_bytes)
-            else:
-                launches.scatter_add(grads.letter, target, source, rows, size, grads.elements)
 
     def run(self) -> None:
         """Pull all gradients back that wait for it."""
@@ -157,9 +156,9 @@ class AdjointLaunches:
 
     def totals(self) -> Iterator[tuple[int, Array]]:
         """Yield the slots of shared operands, and their gradients."""
-        for code, rows in self._rows.items():
+        for code, known in self._known.items():
             if code.shared:
-                for i, total in rows.found():
+                for i, total in known.rows.found():
                     yield self._slots[code][i].index, total
 
 

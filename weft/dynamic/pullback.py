@@ -190,8 +190,8 @@ class SavedRun:
                 blocks.add(kind, self._data(kind, block, where))
                 continue
             held = [
-                shared.get(s.index, step.shared[i]) if s.__class__ is Slot else None
-                for i, s in enumerate(step.batch.signature.specs)
+                shared.get(s.index, x) if s.__class__ is Slot else x
+                for s, x in zip(step.batch.signature.specs, step.shared, strict=True)
             ]
             blocks.run(step.batch, held)
         return blocks

@@ -29,7 +29,7 @@ from .pending import ClosedValues, RowTable, WaitingOperations, recomputed
 from .records import Records
 from .schedule import BatchSchedule, scheduled
 from .sharing import SharedTensors
-from .signatures import SignatureTable
+from .signatures import BatchSignature, SignatureTable
 from .statistics import BatchPlan
 from .written_calls import LATE
 
@@ -151,7 +151,7 @@ class PutOffRun:
         self._run_batches(plan, records)
 
     def _run_batches(self, plan: BatchSchedule, records: Records) -> None:
-        store, held = self.store, self.shared.held
+        store, known = self.store, dict[BatchSignature, list[Any]]()
         self.plan.rounds += 1
         with interpret_with(self.below):
             store.prepare(plan.counts)
@@ -160,12 +160,21 @@ class PutOffRun:
                 if signature.work is None:
                     store.add(signature.outs[0], records.payload(signature.outs[0]))
                     continue
-                shared: list[Any] = [None] * len(signature.specs)
-                for place, slot in signature.slots:
-                    shared[place] = held[slot]
+                shared = known.get(signature)
+                if shared is None:
+                    shared = known[signature] = self._shared_operands(signature)
+                if batch.splits is not None:
+                    shared = [*shared[:-1], batch.splits]
                 store.run(batch, shared)
                 self.plan.ran(signature, batch.size)
             store.launch()
+
+    def _shared_operands(self, signature: BatchSignature) -> list[Any]:
+        """Return what members of its batches share, in the places of these operands."""
+        found: list[Any] = [None] * len(signature.specs)
+        for place, slot in signature.slots:
+            found[place] = self.shared.held[slot]
+        return found
 
     # -- values ------------------------------------------------------------------------------------
 

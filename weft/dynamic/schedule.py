@@ -8,12 +8,14 @@ whole columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..backends.cpu.runtime.batch_order import FoundPlaces, batch_places
 from ..backends.cpu.runtime.launches import address_of
+from ..core.tensor import Tensor, constant
 from .agenda import Ints, PutOffOperations, batches
 from .signatures import BatchSignature, SignatureTable
 
@@ -26,6 +28,7 @@ class PlacedBatch(NamedTuple):
     distinct   for each of these runs whether it is known that no row is there twice
     last       for each of these runs whether nothing that runs with it reads its rows later
     numbers    the address of the numbers of rows of each operand, if each is a run of its own
+    splits     where the rows of each member begin and end, if it has any number of them
     """
 
     signature: BatchSignature
@@ -34,6 +37,12 @@ class PlacedBatch(NamedTuple):
     distinct: list[bool]
     last: list[bool]
     numbers: list[int]
+    splits: Tensor | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows of operands there are: one for each member, as a rule."""
+        return self.size if self.splits is None else int(self.splits._value[-1])
 
     def operands(self) -> Iterator[Any]:
         """Yield where each operand lies."""
@@ -60,6 +69,7 @@ def scheduled(
     rows    for each value, numbered from `start` on, its row within its type
     size    tells how many values of a type there are already
     """
+    operations = operations._replace(signature=table.merged[operations.signature])
     order = batches(operations)
     if not len(order.sizes):
         return BatchSchedule([], {})
@@ -67,9 +77,21 @@ def scheduled(
     signatures = [table.all[i] for i in operations.signature[firsts].tolist()]
     before = [size(kind) for kind in range(len(table.types))]
     ends = np.array(before, np.int64)
-    found = batch_places(operations, order, table.result_columns, ends, rows, start)
+    results, ragged = table.result_columns, table.ragged
+    found = batch_places(operations, order, results, ragged, ends, rows, start)
     counts = {i: n - m for i, (m, n) in enumerate(zip(before, ends.tolist(), strict=True)) if n > m}
-    return BatchSchedule(_cut(signatures, order.sizes.tolist(), _operands(found)), counts)
+    sizes = order.sizes.tolist()
+    splits = _splits(signatures, sizes, operations.arity, order.rows)
+    return BatchSchedule(_cut(signatures, sizes, splits, _operands(found)), counts)
+
+
+def _splits(
+    signatures: Sequence[BatchSignature], sizes: list[int], arity: Ints, rows: Ints
+) -> Iterator[Tensor]:
+    """Yield where rows are split between members, of each batch whose members have any number."""
+    for signature, size, end in zip(signatures, sizes, accumulate(sizes), strict=True):
+        if signature.ragged:
+            yield constant(np.concatenate(([0], np.cumsum(arity[rows[end - size : end]]))))
 
 
 class Operands(NamedTuple):
@@ -96,7 +118,10 @@ def _operands(found: FoundPlaces) -> Operands:
 
 
 def _cut(
-    signatures: Sequence[BatchSignature], sizes: list[int], operands: Operands
+    signatures: Sequence[BatchSignature],
+    sizes: list[int],
+    splits: Iterator[Tensor],
+    operands: Operands,
 ) -> list[PlacedBatch]:
     """Return operands batch by batch."""
     found, begin = list[PlacedBatch](), 0
@@ -105,7 +130,9 @@ def _cut(
         if len(signature.runs) == signature.arity:  # each is a run of its own
             own = slice(begin, end)
             cut = operands.distinct[own], operands.last[own], operands.numbers[own]
-            batch = PlacedBatch(signature, size, _places(size, operands, begin, end), *cut)
+            split = next(splits) if signature.ragged else None
+            rows = size if split is None else int(split._value[-1])
+            batch = PlacedBatch(signature, size, _places(rows, operands, begin, end), *cut, split)
         else:
             batch = _cut_runs(signature, size, operands, begin)
         found.append(batch)

@@ -58,13 +58,15 @@ class BatchSignature:
     slots    the places of shared operands, and the numbers of their slots
     grad     whether gradients are recorded
     many     whether the results are a tuple
+    merged   what it runs as, together with such of other numbers of operands; itself as a rule
+    ragged   whether it is that: of each member there are any number of operands
     waits    whether its operations wait until the end while examples read values in the middle,
              because nothing read has needed them; None while that is not known
     """
 
     __slots__ = (
-        *("arity", "grad", "index", "kernel", "many", "name", "outs", "runs", "specs", "waits"),
-        *("slots", "work"),
+        *("arity", "grad", "index", "kernel", "many", "merged", "name", "outs", "ragged", "runs"),
+        *("slots", "specs", "waits", "work"),
     )
 
     def __init__(
@@ -79,6 +81,8 @@ class BatchSignature:
         self.runs = _runs([spec for spec in specs if spec.__class__ is int])
         self.grad = grad
         self.many = work is not None and work.many
+        self.merged = self
+        self.ragged = getattr(work, "ragged", False)
         self.waits: bool | None = None
         self.kernel: Any = None  # what runs it on arrays, once it has run
         self.name: str = "data" if work is None else work.name
@@ -113,6 +117,8 @@ class SignatureTable:
         self.arity = np.zeros(0, np.int64)  # of each signature
         self.results = np.zeros(0, np.int64)
         self.result_columns = ResultColumns(np.zeros(0, np.int64), np.zeros(1, np.int64))
+        self.merged = np.zeros(0, np.int64)  # what each runs as
+        self.ragged = np.zeros(0, np.int64)
         self._known: dict[Any, BatchSignature] = {}
         self._data: dict[int, BatchSignature] = {}
         self._clusters: dict[bytes, BatchSignature] = {}
@@ -163,9 +169,19 @@ class SignatureTable:
         """Intern a signature; raise if operands of these types do not fit the operation."""
         types = [self._type(spec) for spec in specs]
         outs = tuple([self.kind(t) for t in work.types(types, inputs)])
+        any_number = getattr(work, "segments", None)  # how it runs with any number of operands
         with interning:
-            made = self._known[key] = self._add(work, specs, outs, grad=grad)
+            merged = None if any_number is None else self._merged(any_number, outs, grad)
+            made = self._known[key] = self._add(work, specs, outs, grad=grad, merged=merged)
         return made
+
+    def _merged(self, work: Any, outs: tuple[int, ...], grad: bool) -> BatchSignature:
+        """Return the signature of operations that may have any number of operands."""
+        key = work, grad
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._add(work, work.specs(), outs, grad=grad)
+        return found
 
     def cluster(self, key: bytes, make: Callable[[bytes, SignatureTable], Any]) -> BatchSignature:
         """Return the signature of operations that were found to come together."""
@@ -184,11 +200,22 @@ class SignatureTable:
         found: TensorType = self.types[spec] if spec.__class__ is int else spec.type
         return found
 
-    def _add(self, work: Any, specs: Any, outs: Any, *, grad: bool) -> BatchSignature:
+    def _add(
+        self,
+        work: Any,
+        specs: Any,
+        outs: Any,
+        *,
+        grad: bool,
+        merged: BatchSignature | None = None,
+    ) -> BatchSignature:
         made = BatchSignature(len(self.all), work, specs, outs, grad)
+        made.merged = merged or made
         # The columns first: whoever finds a signature finds its row in them.
         self.arity = np.append(self.arity, made.arity)
         self.results = np.append(self.results, len(outs))
+        self.merged = np.append(self.merged, made.merged.index)
+        self.ragged = np.append(self.ragged, int(made.ragged))
         kinds, begins = self.result_columns
         kinds = np.append(kinds, np.array(outs, np.int64))
         self.result_columns = ResultColumns(kinds, np.append(begins, len(kinds)))

@@ -32,13 +32,15 @@ class Drawn:
         self.first = self.start + int(rng.integers(1, 5))
         self.results = [rng.integers(0, KINDS, rng.integers(1, 4)).tolist() for _ in range(kinds)]
         arities = [0, *rng.integers(0, 5, kinds - 1).tolist()]
+        self.ragged = np.arange(kinds) % 4 == 3  # which operations have any number of operands
         self.end = self.first
         values, level = [*range(self.start, self.first)], defaultdict(lambda: -1)
         self.operations = []
         for _ in range(count):
             signature = int(rng.integers(kinds))
             near = values[-20:] if rng.random() < 0.7 else values
-            refs = rng.choice(near, arities[signature]).tolist()
+            many = int(rng.integers(1, 9)) if self.ragged[signature] else arities[signature]
+            refs = rng.choice(near, many).tolist()
             deep = max([level[ref] for ref in refs], default=-1) + 1
             own = [self.end + i for i in range(len(self.results[signature]))]
             self.operations.append(Operation(signature, deep, refs, self.end))
@@ -122,8 +124,12 @@ def test_where_results_and_operands_lie(seed):
             for op in members:
                 expected[op.first + i - drawn.start] = last[kind]
                 last[kind] += 1
-        operands += [[op.refs[k] for op in members] for k in range(len(members[0].refs))]
-    found = native.batch_places(columns, order, drawn.result_columns(), ends, rows, drawn.start)
+        if drawn.ragged[members[0].signature]:
+            operands.append([ref for op in members for ref in op.refs])
+        else:
+            operands += [[op.refs[k] for op in members] for k in range(len(members[0].refs))]
+    results, ragged = drawn.result_columns(), drawn.ragged.astype(np.int64)
+    found = native.batch_places(columns, order, results, ragged, ends, rows, drawn.start)
     assert (rows.tolist(), ends.tolist()) == (expected.tolist(), last)
     read = [ref for operand in operands for ref in operand]
     assert found.starts.tolist() == np.cumsum([0, *map(len, operands)]).tolist()
@@ -185,6 +191,7 @@ def test_places_that_lead_outside_are_refused(name, number):
     drawn = Drawn(3, 60, 4)
     columns, results = drawn.columns(), drawn.result_columns()
     order = native.batch_order(columns)
+    ragged = drawn.ragged.astype(np.int64)
     parts = [columns, order, results]
     (at,) = [i for i, part in enumerate(parts) if name in part._fields]
     largest = int(order.sizes[: order.sizes.argmax()].sum())  # NumPy looks up the last of a batch
@@ -195,17 +202,18 @@ def test_places_that_lead_outside_are_refused(name, number):
         given[at] = parts[at]._replace(**{name: wrong})
         rows = np.zeros(drawn.end - drawn.start, np.int64)
         with pytest.raises((AssertionError, IndexError)):
-            native.batch_places(*given, np.zeros(KINDS, np.int64), rows, drawn.start)
+            native.batch_places(*given, ragged, np.zeros(KINDS, np.int64), rows, drawn.start)
 
 
 def test_places_without_room_are_refused():
     drawn = Drawn(3, 60, 4)
     columns, results = drawn.columns(), drawn.result_columns()
     order = native.batch_order(columns)
+    ragged = drawn.ragged.astype(np.int64)
     for rows, ends in ((drawn.end - drawn.start - 4, KINDS), (drawn.end - drawn.start, 1)):
         room = np.zeros(ends, np.int64), np.zeros(rows, np.int64)
         with pytest.raises(AssertionError, match="outside of one another"):
-            native.batch_places(columns, order, results, *room, drawn.start)
+            native.batch_places(columns, order, results, ragged, *room, drawn.start)
 
 
 def test_without_native_calls(monkeypatch):

@@ -112,21 +112,25 @@ def batch_places(
     given: OperationColumns,
     order: FoundOrder,
     results: ResultColumns,
+    ragged: Array,
     ends: Array,
     rows: Array,
     start: int,
 ) -> FoundPlaces:
     """Write down the rows of all results, and return where operands lie.
 
-    ends   how many values of each type there are: what is found is behind them, and counted
-    rows   for each value, numbered from `start` on, its row within its type
+    ragged   of each signature whether its operations have any number of operands: those of all
+             members, one after another, are one operand of the batch
+    ends     how many values of each type there are: what is found is behind them, and counted
+    rows     for each value, numbered from `start` on, its row within its type
     """
     count = len(order.rows)
     reads = len(given.refs)
     sizes = np.zeros(len(SIZES), np.int64)
     signature, _, refs, arity, _, firsts = map(_words, given[:6])
     columns = signature, refs, arity, firsts, order.rows, order.sizes
-    operands = int(given.arity[order.rows[np.cumsum(order.sizes) - 1]].sum())
+    of_each = order.rows[np.cumsum(order.sizes) - 1]
+    operands = int(np.where(ragged[signature[of_each]] != 0, 1, arity[of_each]).sum())
     for name, size in (
         ("rows", count),
         ("reads", reads),
@@ -145,7 +149,8 @@ def batch_places(
         *[np.empty(operands, np.bool_) for _ in range(3)],
     )
     work = [np.empty(n, np.int64) for n in (count, reads, len(rows))]
-    _entries()[1](sizes, *columns, results.kinds, results.begins, ends, rows, *work, *found)
+    assert len(ragged) >= len(results.begins) - 1, _WRONG
+    _entries()[1](sizes, *columns, *results, ragged, ends, rows, *work, *found)
     assert sizes[_LEFT] >= 0, _WRONG
     return found
 

@@ -77,9 +77,13 @@ class LaunchList:
         """Whether it is time to run it."""
         return len(self.words) > MOST_WORDS
 
+    def runs(self, call: NativeCall) -> None:
+        """Have the lock of a program that somebody writes down by its words."""
+        self._owners[id(call.owner)] = call.owner
+
     def program(self, call: NativeCall, arguments: Sequence[int]) -> None:
         """Run a program on the addresses of its arguments: feeds it takes, and what it makes."""
-        self._owners[id(call.owner)] = call.owner
+        self.runs(call)
         self.words += (RUN, call.run, call.context, len(arguments))
         self.words += arguments
 
@@ -121,6 +125,46 @@ class LaunchList:
             _entry()(np.array(words, np.int64))
         ended = [owner.ended_badly() for owner in owners.values()]  # each is asked
         return not any(ended)
+
+
+# The words of commands as text: for functions that are written for many commands at once.
+
+
+def program_words(run: Any, context: Any, arguments: Sequence[str]) -> str:
+    """Return the words of what `program` does, of expressions."""
+    return ", ".join(map(str, (RUN, run, context, len(arguments), *arguments)))
+
+
+def copy_words(target: Any, source: Any, nbytes: Any) -> str:
+    """Return the words of what `copy` does."""
+    return f"{COPY}, {target}, {source}, 0, 0, {nbytes}"
+
+
+def gather_words(target: Any, source: Any, rows: Any, count: Any, nbytes: Any) -> str:
+    """Return the words of what `gather` does."""
+    return f"{GATHER}, {target}, {source}, {rows}, {count}, {nbytes}"
+
+
+def fill_words(target: Any, source: Any, count: Any, nbytes: Any) -> str:
+    """Return the words of what `fill` does."""
+    return f"{FILL}, {target}, {source}, 0, {count}, {nbytes}"
+
+
+def scatter_words(target: Any, source: Any, rows: Any, count: Any, nbytes: Any) -> str:
+    """Return the words of what `scatter` does."""
+    return f"{SCATTER}, {target}, {source}, {rows}, {count}, {nbytes}"
+
+
+def add_words(letter: str, target: Any, source: Any, elements: Any) -> str:
+    """Return the words of what `add` does."""
+    return f"{ADD[letter]}, {target}, {source}, 0, 0, {elements}"
+
+
+def scatter_add_words(
+    letter: str, target: Any, source: Any, rows: Any, count: Any, elements: Any
+) -> str:
+    """Return the words of what `scatter_add` does."""
+    return f"{SCATTER_ADD[letter]}, {target}, {source}, {rows}, {count}, {elements}"
 
 
 def address_of(array: Array) -> int:

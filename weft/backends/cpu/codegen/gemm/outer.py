@@ -16,7 +16,7 @@ from .parts import Epilogue, PartWriter, RowBlock
 from .plan import Form, GemmPlan
 from .product import Strides
 from .side import Places, Side
-from .tile import Tile, unrolling, write_tiles
+from .tile import Tile, low_rows, unrolling, write_tiles
 from .windows import WindowPanel, write_window_panel
 
 CACHE_LINE = 64
@@ -384,6 +384,7 @@ class OuterWriter(PartWriter):
             far=typical(self._result_bytes()) > self.module.target.l2_bytes,
             remainder=self._is_ragged(product.k, unrolling(form.rows, form.vectors)),
             ragged=any(self._is_ragged(n, form.rows) for n in (plan.last_rows, plan.row_block)),
+            low=0 if is_known([product.m]) else low_rows(form.rows, form.vectors),
         )
 
     @staticmethod
@@ -402,6 +403,7 @@ class OuterWriter(PartWriter):
             y_line=self.product.y.down,
             y_aligned=False,
             ragged=False,
+            low=0,
             packs=True,
             prefetch=self._prefetched,
         )

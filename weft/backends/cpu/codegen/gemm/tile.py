@@ -6,8 +6,9 @@
 computes tiles of the result, one below the other, over a block of the inner dimension: rows x
 vectors of sums stay in registers while elements of x are spread and multiplied with vectors of y.
 Where the rows are no multiple of the tile's, the last tile begins higher and stores only what is
-new. `first` says that this is the first block: later ones add to what is in out. `whole` says that
-all columns of the tile exist; otherwise it is the last panel, and only its columns are stored.
+new; where that is little, low tiles compute it, which begin higher in the same way. `first` says
+that this is the first block: later ones add to what is in out. `whole` says that all columns of the
+tile exist; otherwise it is the last panel, and only its columns are stored.
 Tiles that read y out of windows of images take two arguments more: where its rows begin, as words,
 and the first column.
 """
@@ -15,7 +16,7 @@ and the first column.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .....core.dim import Dim
 from .....core.shape import Size
@@ -46,6 +47,7 @@ class Tile:
     far                whether the result is too large to lie near, so that it is asked for early
     remainder          whether depths may be no multiples of the unrolling
     ragged             whether the number of rows may be no multiple of the tile's
+    low                the rows of low tiles, of which up to two take the place of the last; 0: none
     packs              whether y is copied to `packed` on the way (for one tile only)
     prefetch           distance, in elements of y, of what will be wanted next; 0: nothing
     windows            how y lies in windows of images, if it does
@@ -70,6 +72,7 @@ class Tile:
     far: bool
     remainder: bool
     ragged: bool
+    low: int = 0
     packs: bool = False
     prefetch: int = 0
     windows: WindowPanel | None = None
@@ -86,6 +89,15 @@ class Tile:
     def vector(self) -> str:
         """Return the type of a vector of elements."""
         return vector_of(self.element, self.lanes)
+
+
+def low_rows(rows: int, vectors: int) -> int:
+    """Return how high low tiles are beside such of so many rows; 0 if they would win nothing.
+
+    They have as many sums as keep multipliers busy.
+    """
+    low = -(-BUSY // vectors)
+    return low if vectors > 1 and rows > 2 * low else 0
 
 
 def unrolling(rows: int, vectors: int) -> int:
@@ -128,8 +140,33 @@ class _TileWriter:
             if not isinstance(tile.bias, str | None):
                 self.bias_here = self._at(self.bias, f.mul(start, tile.bias))
             self._prefetch()
-            self._store(self._sums())
+            if tile.low:
+                few = f.icmp("sge", self.skipped, tile.rows - 2 * tile.low)
+                self._branch(few, self._write_low, self._write_tile)
+            else:
+                self._write_tile()
         f.ret()
+
+    def _write_tile(self) -> None:
+        self._store(self._sums())
+
+    def _write_low(self) -> None:
+        """Compute the new rows of the last tile by low ones."""
+        f, tile = self.f, self.tile
+        unlike = unrolling(tile.low, tile.vectors) != tile.unroll
+        low = replace(tile, rows=tile.low, low=0, remainder=tile.remainder or unlike)
+        writer = _TileWriter(f, low)
+        new = f.sub(f.constant("i64", tile.rows), self.skipped)
+        begin = f.icmp("sgt", new, tile.low)
+        first = f.sub(tile.rows - tile.low, f.mul(f.zext(begin, "i64"), tile.low))
+        with f.loop(first, tile.rows, tile.low) as at:
+            writer.x_here = self._at(self.x_here, f.mul(at, tile.x_down))
+            writer.out_here = self._at(self.out_here, f.mul(at, tile.out_down))
+            writer.bias_here = self.bias_here
+            if not isinstance(tile.bias, str | None):
+                writer.bias_here = self._at(self.bias_here, f.mul(at, tile.bias))
+            writer.skipped = f.maximum(f.sub(self.skipped, at), 0)
+            writer._write_tile()
 
     def _at(self, place: IRValue, index: IRValue | int) -> IRValue:
         return place if index == 0 else self.f.gep(place, index, self.tile.element)

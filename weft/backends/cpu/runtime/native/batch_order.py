@@ -37,7 +37,7 @@ ORDER = (
 )
 PLACES = (
     *("sizes", "signature", "refs", "arity", "firsts", "order", "found"),
-    *("kinds", "kinds_of", "ends", "rows"),
+    *("kinds", "kinds_of", "ragged", "ends", "rows"),
     *("reads_of", "value", "last_read"),
     *("lie", "starts", "apart", "distinct", "last"),
 )

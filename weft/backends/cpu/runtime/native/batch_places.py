@@ -3,7 +3,44 @@
 A row or a value that leads outside of the columns ends them: a mistake of ours, if there is one.
 """
 
-PLACING = """
+# What the loops over operands have in common: the columns, and what is written for one read.
+_COLUMNS = """
+  %start = field i64, %sizes + <n_first>, align 8
+  %arity = field ptr, %table + <p_arity>, align 8
+  %refs = field ptr, %table + <p_refs>, align 8
+  %order = field ptr, %table + <p_order>, align 8
+  %rows = field ptr, %table + <p_rows>, align 8
+  %reads_of = field ptr, %table + <p_reads_of>, align 8
+  %read = field ptr, %table + <p_value>, align 8
+  %last_read = field ptr, %table + <p_last_read>, align 8
+  %lie = field ptr, %table + <p_lie>, align 8
+  %starts = field ptr, %table + <p_starts>, align 8
+  %reads = field i64, %sizes + <n_reads>, align 8
+  %numbers = field i64, %sizes + <n_numbers>, align 8
+  %all.rows = field i64, %sizes + <n_rows>, align 8
+"""
+
+_READ = """
+        %its.reads = item %reads_of[%row]
+        %which = add i64 %its.reads, %k
+        %to = more %counts[2]
+        %no.read = icmp uge i64 %which, %reads
+        %no.place = icmp uge i64 %to, %reads
+        %nothing = or i1 %no.read, %no.place
+        br i1 %nothing, label %outside, label %a.read
+a.read:
+        %ref = item %refs[%which]
+        %value = sub i64 %ref, %start
+        %no.value = icmp uge i64 %value, %numbers
+        br i1 %no.value, label %outside, label %its.value
+its.value:
+        %at = item %rows[%value]
+        item %lie[%to] = %at
+        item %read[%to] = %value
+        item %last_read[%value] = %to
+"""
+
+_PLACING = """
 define void @weft_batch_places(ptr %table, ptr %unused) nounwind {
   %sizes = field ptr, %table + <p_sizes>, align 8
   %rows = field i64, %sizes + <n_rows>, align 8
@@ -97,20 +134,10 @@ outside:
 define internal i64 @place_operands(ptr %table) nounwind {
   %sizes = field ptr, %table + <p_sizes>, align 8
   %batches = field i64, %sizes + <n_batches>, align 8
-  %start = field i64, %sizes + <n_first>, align 8
-  %arity = field ptr, %table + <p_arity>, align 8
-  %refs = field ptr, %table + <p_refs>, align 8
-  %order = field ptr, %table + <p_order>, align 8
   %found = field ptr, %table + <p_found>, align 8
-  %rows = field ptr, %table + <p_rows>, align 8
-  %reads_of = field ptr, %table + <p_reads_of>, align 8
-  %read = field ptr, %table + <p_value>, align 8
-  %last_read = field ptr, %table + <p_last_read>, align 8
-  %lie = field ptr, %table + <p_lie>, align 8
-  %starts = field ptr, %table + <p_starts>, align 8
-  %reads = field i64, %sizes + <n_reads>, align 8
-  %numbers = field i64, %sizes + <n_numbers>, align 8
-  %all.rows = field i64, %sizes + <n_rows>, align 8
+  %signature = field ptr, %table + <p_signature>, align 8
+  %ragged = field ptr, %table + <p_ragged>, align 8
+<columns>
   %all.operands = field i64, %sizes + <n_operands>, align 8
   %counts = alloca [3 x i64], align 8  ; rows that are done, operands, and reads
   item %counts[0] = 0
@@ -122,7 +149,17 @@ define internal i64 @place_operands(ptr %table) nounwind {
     %stop = add i64 %begin, %members
     item %counts[0] = %stop
     %one = item %order[%begin]
-    %many = item %arity[%one]
+    %number = item %signature[%one]
+    %its.kind = item %ragged[%number]
+    %is_ragged = icmp ne i64 %its.kind, 0
+    when %is_ragged
+      %placed = call i64 @place_members(ptr %table, ptr %counts, i64 %begin, i64 %stop)
+      %is.placed = icmp sge i64 %placed, 0
+      br i1 %is.placed, label %members.placed, label %outside
+members.placed:
+    end %is_ragged
+    %of.one = item %arity[%one]
+    %many = select i1 %is_ragged, i64 0, i64 %of.one
     for %k = 0 to %many
       %operand = more %counts[1]
       %no.operand = icmp uge i64 %operand, %all.operands
@@ -135,23 +172,7 @@ an.operand:
         %no.row = icmp uge i64 %row, %all.rows
         br i1 %no.row, label %outside, label %its.row
 its.row:
-        %its.reads = item %reads_of[%row]
-        %which = add i64 %its.reads, %k
-        %to = more %counts[2]
-        %no.read = icmp uge i64 %which, %reads
-        %no.place = icmp uge i64 %to, %reads
-        %nothing = or i1 %no.read, %no.place
-        br i1 %nothing, label %outside, label %a.read
-a.read:
-        %ref = item %refs[%which]
-        %value = sub i64 %ref, %start
-        %no.value = icmp uge i64 %value, %numbers
-        br i1 %no.value, label %outside, label %its.value
-its.value:
-        %at = item %rows[%value]
-        item %lie[%to] = %at
-        item %read[%to] = %value
-        item %last_read[%value] = %to
+<read>
       next %i
     next %k
   next %b
@@ -162,6 +183,33 @@ its.value:
 all:
   item %starts[%operands] = %read.all
   ret i64 %operands
+outside:
+  ret i64 -1
+}
+
+; Write where the operands of a batch lie whose members have any number of them: as one operand,
+; member by member; return -1 if they lie nowhere.
+define internal i64 @place_members(ptr %table, ptr %counts, i64 %begin, i64 %stop) nounwind {
+  %sizes = field ptr, %table + <p_sizes>, align 8
+<columns>
+  %all.operands = field i64, %sizes + <n_operands>, align 8
+  %operand = more %counts[1]
+  %no.operand = icmp uge i64 %operand, %all.operands
+  br i1 %no.operand, label %outside, label %an.operand
+an.operand:
+  %here = item %counts[2]
+  item %starts[%operand] = %here
+  for %i = %begin to %stop
+    %row = item %order[%i]
+    %no.row = icmp uge i64 %row, %all.rows
+    br i1 %no.row, label %outside, label %its.row
+its.row:
+    %many = item %arity[%row]
+    for %k = 0 to %many
+<read>
+    next %k
+  next %i
+  ret i64 0
 outside:
   ret i64 -1
 }
@@ -230,3 +278,5 @@ define internal void @tell(ptr %flags, i64 %i, i64 %yes) nounwind {
   ret void
 }
 """
+
+PLACING = _PLACING.replace("<columns>", _COLUMNS.strip("\n")).replace("<read>", _READ.strip("\n"))
