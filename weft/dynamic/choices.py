@@ -7,7 +7,7 @@ and of all examples. Who finds other answers than its plan says has another path
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,13 @@ class PathChoices:
             and self.columns.keys() == other.columns.keys()
             and all(np.array_equal(x, other.columns[form]) for form, x in self.columns.items())
         )
+
+    def values(self) -> Ints:
+        """Return the numbers of all values that are asked about."""
+        found = [x[0] for x in self.columns.values()]
+        found += [x[2] for form, x in self.columns.items() if form.right is not None]
+        computed = [x for question in self.computed for x in _numbers_in(question[1:3])]
+        return np.concatenate([*found, np.array(computed, np.int64)])
 
     __hash__ = None  # type: ignore[assignment]  # nobody looks choices up
 
@@ -118,6 +125,15 @@ def _renumbered(source: Any, own: OwnNumbers) -> Any:
     if type(source) is ComputedNumber:
         return source._replace(operands=tuple([_renumbered(x, own) for x in source.operands]))
     return source
+
+
+def _numbers_in(sources: Iterable[Any]) -> Iterator[int]:
+    """Yield the numbers of values that numbers were computed of."""
+    for source in sources:
+        if type(source) is ReadElement:
+            yield source.value.number
+        elif type(source) is ComputedNumber:
+            yield from _numbers_in(source.operands)
 
 
 def _bits(array: Array) -> Ints:
@@ -193,7 +209,7 @@ class KnownAhead(NamedTuple):
             return None
         row = self.values.rows[self.first + number - self.values.start]
         found: Array = self.values.arrays[kind][row]
-        return found
+        return found if row >= 0 else None  # it was only on the way to others, in a cluster
 
 
 def _answers(form: QuestionForm, questions: Ints, shift: Ints, values: RanValues) -> Any:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ..backends.cpu.runtime.batch_order import batch_depths
 from .agenda import Ints, PutOffOperations, spans
-from .choices import ForeignValueError, OwnNumbers, choices_of
+from .choices import ForeignValueError, OwnNumbers, PathChoices, choices_of
+from .clusters import clustered
 from .example_state import ExampleState
 from .plans import ExamplePlan, ResultLeaves, kept_data
 from .records import Records, each_of, joined_column
@@ -69,30 +70,39 @@ class Turns:
         wanted = np.zeros(self._count, np.bool_)
         wanted[[x.state.owner for x in ended]] = True
         rows = _OwnedRows(self._parts, self._owner_of, count, wanted)
-        return [self._plan(rows, x, table) for x in ended]
+        found = [_found_by(x, rows) for x in ended]
+        rows.cluster(table, [x.needed for x in found if x is not None])
+        return [
+            None if own is None else rows.plan(x.state, own, table)
+            for x, own in zip(ended, found, strict=True)
+        ]
 
     def _owner_of(self, numbers: Ints) -> Ints:
         found: Ints = np.array(self._owners)[np.searchsorted(self._firsts, numbers, "right") - 1]
         return found
 
-    def _plan(self, rows: _OwnedRows, x: EndedExample, table: SignatureTable) -> ExamplePlan | None:
-        owner, reads = x.state.owner, x.state.reads
-        if reads is None or rows.is_mixed[owner]:
-            return None
-        own = rows.numbers_of(owner)
-        choices = choices_of(reads, own)
-        try:
-            leaves = x.leaves.renumbered(own.one)
-        except ForeignValueError:
-            return None
-        if choices is None:
-            return None
-        plan = ExamplePlan(None, rows.counts[owner], leaves)
-        plan.choices, plan.looks = choices, x.state.looks
-        plan.take(*rows.cut(owner))
-        for kind, payload in rows.data(table).get(owner, {}).items():
-            plan.add_data(kind, kept_data(payload, x.state, table.types[kind].dtype))
-        return plan
+
+class FoundByCode(NamedTuple):
+    """What an example's code found and returns, by its own numbers; and what of it is needed."""
+
+    choices: PathChoices
+    leaves: ResultLeaves
+    needed: Ints
+
+
+def _found_by(x: EndedExample, rows: _OwnedRows) -> FoundByCode | None:
+    """Return what a plan says of an example besides its rows; None if it can have none."""
+    reads, own = x.state.reads, rows.numbers_of(x.state.owner)
+    if reads is None or rows.is_mixed[x.state.owner]:
+        return None
+    try:
+        choices, leaves = choices_of(reads, own), x.leaves.renumbered(own.one)
+    except ForeignValueError:
+        return None
+    if choices is None:
+        return None
+    needed = np.concatenate((choices.values(), np.array(leaves.numbers(), np.int64)))
+    return FoundByCode(choices, leaves, needed + own.begin)
 
 
 class _OwnedRows:
@@ -119,46 +129,61 @@ class _OwnedRows:
         chosen = np.flatnonzero(wanted[owner])
         order = chosen[np.lexsort((firsts[chosen], owner[chosen]))]
         begins = np.cumsum(arity) - arity
-        self._signature, self._arity, outs, firsts = (
-            x[order] for x in (signature, arity, outs, firsts)
-        )
-        refs, owner = refs[spans(begins[order], self._arity)], owner[order]
+        signature, lengths, outs, firsts = (x[order] for x in (signature, arity, outs, firsts))
+        refs, owner = refs[spans(begins[order], lengths)], owner[order]
         # Numbers in the order of examples, and within each of its values.
         number = np.full(count, -1, np.int64)
         number[spans(firsts, outs)] = np.arange(int(outs.sum()))
         self._number = number
-        self._edges = np.searchsorted(owner, np.arange(owners + 1))
         values = np.concatenate(([0], np.cumsum(outs)))
-        self._begins = values[self._edges]
+        self._begins = values[np.searchsorted(owner, np.arange(owners + 1))]
         self.counts = np.diff(self._begins).tolist()
-        self._firsts, self._refs = number[firsts], number[refs]
-        self._reads = np.concatenate(([0], np.cumsum(self._arity)))[self._edges]
-        self.is_mixed = self._mixed(owner, owners)
-        self._level = batch_depths(
-            np.maximum(self._refs, 0), self._arity, outs, self._firsts, len(number)
-        )
+        firsts, refs = number[firsts], number[refs]
+        self.is_mixed = self._mixed(np.repeat(owner, lengths), refs)
+        level = batch_depths(np.maximum(refs, 0), lengths, outs, firsts, len(number))
+        made = signature, level, refs, lengths, outs, firsts
+        self._rows = PutOffOperations(*made, 0, int(values[-1]))
+        self._cut_rows()
         self._data: dict[int, dict[int, list[Any]]] | None = None
 
-    def _mixed(self, owner: Ints, owners: int) -> Any:
+    def _mixed(self, reader: Ints, refs: Ints) -> NDArray[np.bool_]:
         """Tell which examples read values that are not their own."""
-        reader = np.repeat(owner, self._arity)
-        begin, end = self._begins[reader], self._begins[reader + 1]
-        found = np.zeros(owners, np.bool_)
-        found[reader[(self._refs < begin) | (self._refs >= end)]] = True
+        found = np.zeros(len(self.counts), np.bool_)
+        found[reader[(refs < self._begins[reader]) | (refs >= self._begins[reader + 1])]] = True
         return found
+
+    def _cut_rows(self) -> None:
+        """Find where the operations of each example begin, and what they read."""
+        self._edges = np.searchsorted(self._rows.firsts, self._begins)
+        self._reads = np.concatenate(([0], np.cumsum(self._rows.arity)))[self._edges]
+
+    def cluster(self, table: SignatureTable, needed: Sequence[Ints]) -> None:
+        """Let operations that come together be one, as where nobody reads; some stay results."""
+        if needed and not self.is_mixed.any():
+            self._rows = clustered(self._rows, table, np.unique(np.concatenate(needed)))
+            self._cut_rows()
 
     def numbers_of(self, owner: int) -> OwnNumbers:
         """Return an example's own numbers of values."""
         return OwnNumbers(self._number, *self._begins[owner : owner + 2].tolist())
 
-    def cut(self, owner: int) -> tuple[Ints, Ints, int]:
+    def plan(self, state: ExampleState, found: FoundByCode, table: SignatureTable) -> ExamplePlan:
+        """Return the plan of an example."""
+        owner = state.owner
+        plan = ExamplePlan(None, self.counts[owner], found.leaves)
+        plan.choices, plan.looks = found.choices, state.looks
+        plan.take(*self._cut(owner))
+        for kind, payload in self.data(table).get(owner, {}).items():
+            plan.add_data(kind, kept_data(payload, state, table.types[kind].dtype))
+        return plan
+
+    def _cut(self, owner: int) -> tuple[Ints, Ints, int]:
         """Return the columns of an example, what it reads, and how deep it is."""
         rows = slice(*self._edges[owner : owner + 2].tolist())
         reads = slice(*self._reads[owner : owner + 2].tolist())
-        begin = self._begins[owner]
-        level = self._level[rows]
-        columns = np.stack((self._signature[rows], level, self._firsts[rows] - begin))
-        return columns, self._refs[reads] - begin, int(level.max(initial=0))
+        begin, level = self._begins[owner], self._rows.level[rows]
+        columns = np.stack((self._rows.signature[rows], level, self._rows.firsts[rows] - begin))
+        return columns, self._rows.refs[reads] - begin, int(level.max(initial=0))
 
     def data(self, table: SignatureTable) -> dict[int, dict[int, list[Any]]]:
         """Return what examples brought: by example and type, in order."""

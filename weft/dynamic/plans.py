@@ -136,10 +136,9 @@ class ResultLeaves(NamedTuple):
     found: list[Any]
     nest: Structure
 
-    @property
-    def first(self) -> int | None:
-        """The least number of a value among them, if there is one."""
-        return min([x.place[0] for x in self.found if x.__class__ is ValueLeaf], default=None)
+    def numbers(self) -> list[int]:
+        """Return the numbers of the values among them."""
+        return [x.place[0] for x in self.found if x.__class__ is ValueLeaf]
 
     def renumbered(self, own: Callable[[int], int]) -> ResultLeaves:
         """Return them with other numbers of values."""
@@ -358,8 +357,7 @@ def plan_of(chunk: Chunk, count: int, result: Any, state: Any, run: Any) -> Exam
     leaves, first = leaves_of(result, run), chunk.first
     if leaves is None:
         return None
-    least = first if leaves.first is None else leaves.first
-    if min(least, *chunk.refs, first) < first:  # it has a value of another one
+    if min(first, *chunk.refs, *leaves.numbers()) < first:  # it has a value of another one
         return None
     plan = ExamplePlan(chunk, count, leaves.renumbered(lambda i: i - first))
     plan.looks = state.looks
