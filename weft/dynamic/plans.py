@@ -68,6 +68,11 @@ class ExamplePlan:
               if a batch comes out the same
     """
 
+    __slots__ = (
+        *("_chunk", "choices", "columns", "count", "data", "depth", "is_open", "is_single"),
+        *("leaves", "looks", "nest", "refs"),
+    )
+
     columns: Ints
     refs: Ints
     depth: int

@@ -84,6 +84,11 @@ class StructureWalk:
     classes   those of its objects
     """
 
+    __slots__ = (
+        *("_alive", "_arrays", "_leave", "_seen", "_slots", "_tokens", "classes", "dictionaries"),
+        *("items", "key", "others", "root", "tensors"),
+    )
+
     def __init__(self, root: Any, leave: Callable[[Any], bool] | None = None) -> None:
         self.root = root
         self.tensors: list[Tensor] = []

@@ -23,6 +23,7 @@ from .template import module_text, places
 CHANGED, SAME, UNKNOWN = range(3)
 RECORD = ("count", "items", "objects", "lengths")
 EXPORTS = ("weft_same_dictionaries", "weft_same_lists")
+FAR, NEAR = 8, 4  # objects ahead of the one that is looked at, of which memory is asked for parts
 PYTHON_FUNCTIONS = (
     *("PyDict_Size", "PyDict_Next", "PyList_Size", "PyList_GetItem"),
     *("PyObject_GenericGetDict", "PyErr_Clear", "Py_DecRef"),
@@ -31,7 +32,8 @@ PYTHON_FUNCTIONS = (
 
 def unchanged_text(target: Target) -> str:
     """Return the module of both."""
-    names = {"changed": CHANGED, "same": SAME, "unknown": UNKNOWN}
+    names = {"changed": CHANGED, "same": SAME, "unknown": UNKNOWN, "far": FAR, "near": NEAR}
+    names["last_word"] = dict.__basicsize__ - 8
     names |= places(RECORD, "r")
     return module_text(target, _BODY, names)
 
@@ -44,6 +46,8 @@ declare ptr @PyList_GetItem(ptr, i64)
 declare ptr @PyObject_GenericGetDict(ptr, ptr)
 declare void @PyErr_Clear()
 declare void @Py_DecRef(ptr)
+declare i64 @llvm.smin.i64(i64, i64)
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 
 define void @weft_same_dictionaries(ptr %table, ptr %context) nounwind {
   call void @each_record(ptr %table, ptr @same_dictionaries)
@@ -93,14 +97,31 @@ entry:
   %keys = getelementptr ptr, ptr %objects, i64 %count
   %values = getelementptr ptr, ptr %keys, i64 %items
   %lengths = getelementptr i8, ptr %words, i64 <r_lengths>
-  br label %next
+  %last = sub i64 %count, 1
+  br label %first
+first:
+  %k = phi i64 [ 0, %entry ], [ %k.after, %ask.first ]
+  %k.after = add i64 %k, 1
+  %few = icmp slt i64 %k, <far>
+  %is.one = icmp slt i64 %k, %count
+  %ask = and i1 %few, %is.one
+  br i1 %ask, label %ask.first, label %next
+ask.first:
+  call void @ask_for(ptr %owners, ptr %objects, i64 %k)
+  br label %first
 next:
-  %i = phi i64 [ 0, %entry ], [ %i.after, %item ]
-  %begin = phi i64 [ 0, %entry ], [ %end, %item ]
+  %i = phi i64 [ 0, %first ], [ %i.after, %item ]
+  %begin = phi i64 [ 0, %first ], [ %end, %item ]
   %left = icmp slt i64 %i, %count
   br i1 %left, label %visit, label %same
 visit:
   %i.after = add i64 %i, 1
+  %i.far = add i64 %i, <far>
+  %far = call i64 @llvm.smin.i64(i64 %i.far, i64 %last)
+  call void @ask_for(ptr %owners, ptr %objects, i64 %far)
+  %i.near = add i64 %i, <near>
+  %near = call i64 @llvm.smin.i64(i64 %i.near, i64 %last)
+  call void @ask_for_items(ptr %objects, i64 %near)
   %at.owner = getelementptr ptr, ptr %owners, i64 %i
   %owner = load ptr, ptr %at.owner, align 8
   %at.object = getelementptr ptr, ptr %objects, i64 %i
@@ -155,6 +176,28 @@ changed:
   ret i64 <changed>
 same:
   ret i64 <same>
+}
+
+; Ask for an object and its dictionary, which memory has to bring: thousands lie anywhere.
+define internal void @ask_for(ptr %owners, ptr %objects, i64 %i) nounwind alwaysinline {
+  %at.owner = getelementptr ptr, ptr %owners, i64 %i
+  %owner = load ptr, ptr %at.owner, align 8
+  %head = getelementptr i8, ptr %owner, i64 -32  ; where CPython keeps the dictionary's address
+  call void @llvm.prefetch.p0(ptr %head, i32 0, i32 3, i32 1)
+  call void @llvm.prefetch.p0(ptr %owner, i32 0, i32 3, i32 1)
+  %at.object = getelementptr ptr, ptr %objects, i64 %i
+  %object = load ptr, ptr %at.object, align 8
+  call void @llvm.prefetch.p0(ptr %object, i32 0, i32 3, i32 1)
+  ret void
+}
+
+; Ask for what the last word of a dictionary points to: its values, where classes share the names.
+define internal void @ask_for_items(ptr %objects, i64 %i) nounwind alwaysinline {
+  %at.object = getelementptr ptr, ptr %objects, i64 %i
+  %object = load ptr, ptr %at.object, align 8
+  %items = field ptr, %object + <last_word>, align 8
+  call void @llvm.prefetch.p0(ptr %items, i32 0, i32 3, i32 1)
+  ret void
 }
 
 define internal i64 @same_lists(ptr %words) nounwind {
