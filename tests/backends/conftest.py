@@ -10,7 +10,7 @@ from weft.backends.device_memory import memory_of
 
 @pytest.fixture
 def shim(tmp_path, monkeypatch):
-    """Let both devices be there, with nothing in their memory."""
+    """Let all of them be there, with nothing in their memory."""
     monkeypatch.setattr(backends, "__path__", make_folder(tmp_path, "shim", MODULE))
     yield BACKEND
     for index in range(len(DIALECTS)):

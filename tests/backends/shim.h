@@ -83,7 +83,9 @@ template <class T, int N> struct weft_vector {
   }
 };
 typedef weft_vector<float, 8> float8;
+typedef weft_vector<float, 16> float16;
 typedef weft_vector<double, 4> double4;
+typedef weft_vector<double, 8> double8;
 
 // -- launches -------------------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
 """A device that is a C++ compiler: the text of kernels, run by this process and by no driver.
 
 `shim.h` has the words of both languages. `shim:0` runs CUDA C++, whose groups of work items wait
-for each other; `shim:1` OpenCL C as it is written for processors. What a GPU would refuse is
-refused: too many groups, items that do not meet. What it would not notice is: writing beside the
-memory that was asked for. `backwards` runs work items in the opposite order; if a result depends on
-it, they do not wait where they should.
+for each other; `shim:1` OpenCL C as it is written for processors, and `shim:2` as for those with
+vectors of 64 bytes. What a GPU would refuse is refused: too many groups, items that do not meet.
+What it would not notice is: writing beside the memory that was asked for. `backwards` runs work
+items in the opposite order; if a result depends on it, they do not wait where they should.
 
     python -m tests.backends.shim benchmarks/device_steps.py --device shim:0 --steps 2
 
@@ -42,7 +42,7 @@ BESIDE = 64  # bytes before and behind memory, of which nobody writes any
 UNTOUCHED = 0xA5
 MOST_GROUPS = (2**31 - 1, 65_535, 65_535)  # of CUDA, along each axis
 MOST_ITEMS = 1024
-DIALECTS = (cuda(), opencl(serial=True))
+DIALECTS = (cuda(), opencl(serial=True), opencl(serial=True, vector_bytes=64))
 on_linux = sys.platform == "linux"  # whose linkers tell where a section begins and ends
 needs_compiler = needs("c++") if on_linux else pytest.mark.skip(reason="needs Linux")
 
@@ -64,7 +64,7 @@ class Memory:
 
 
 class ShimDriver:
-    """The driver of one of both devices."""
+    """The driver of one of these devices."""
 
     has_double = True
     units = 1
@@ -152,7 +152,7 @@ BACKEND = SourceDevices("shim", lambda: list(DIALECTS), _open)
 
 
 def install() -> None:
-    """Let both devices be there from now on."""
+    """Let all of them be there from now on."""
     path = Path(BACKEND.at(0).driver.folder.name)
     backends.__path__ = make_folder(path, "shim", MODULE)
 

@@ -45,7 +45,7 @@ def run(executable, arrays):
     return [to_array(value) for value in executable.run(arrays)]
 
 
-@each_shim
+@pytest.mark.parametrize("device", [*NAMES, "shim:2"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_every_kind_of_kernel(device, dtype):
     """The order in which work items run, within a group and group by group, changes no bit."""

@@ -15,6 +15,7 @@ from weft.lower.kernels import GemmKernel, RowKernel
 
 DIALECTS = {
     "processors": opencl(serial=True),
+    "wide vectors": opencl(serial=True, vector_bytes=64),
     "groups": opencl(serial=False),
     "cuda": cuda(),
 }
@@ -153,9 +154,44 @@ def test_comparisons_of_nan_are_as_in_machine_code():
 )
 def test_few_turns_of_a_loop_are_left_over_from_its_vectors(sizes, lines):
     for turns in sizes:
-        f = CFunction()
-        f.vectors("APART", turns)
-        assert [line.strip() for line in f.lines] == lines, turns
+        assert asked_of_a_loop(turns, []) == lines, turns
+
+
+def asked_of_a_loop(turns, types, vector_bytes=32):
+    """Return what is asked of compilers for a loop with values of some types."""
+    f = CFunction()
+    f.vector_bytes = vector_bytes
+    with f.vectors("APART", turns, "for (;;)"):
+        for type in types:
+            f.define(type, "0")
+    return [line.strip() for line in f.lines[: -2 - len(types)]]
+
+
+@pytest.mark.parametrize(
+    ("turns", "types", "lines"),
+    [
+        (64, ["float"], ["LANES(16)", "APART"]),
+        (64, ["float", "i32", "i1"], ["LANES(16)", "APART"]),
+        (64, ["float", "double"], ["LANES(8)", "APART"]),
+        (64, ["float", "i64"], ["LANES(8)", "APART"]),
+        (20, ["float"], ["LANES(16)", "APART_SHORT"]),
+        (15, ["float"], ["APART_SHORT"]),
+        (15, ["double"], ["LANES(8)", "APART_SHORT"]),
+        (7, ["double"], []),
+        (64, ["i8"], ["APART"]),
+        (64, [], ["APART"]),
+    ],
+)
+def test_wide_vectors_are_asked_for(turns, types, lines):
+    """Of values of 4 or 8 bytes, where a processor has vectors that compilers do not make."""
+    assert asked_of_a_loop(turns, types, vector_bytes=64) == lines
+    assert not any("LANES" in line for line in asked_of_a_loop(turns, types))
+
+
+def test_kernels_with_wide_vectors_say_so():
+    """Else compilers halve them again."""
+    assert "min_vector_width(512)" in DIALECTS["wide vectors"].prelude
+    assert "min_vector_width" not in DIALECTS["processors"].prelude
 
 
 def test_what_nobody_needs_is_left_out():

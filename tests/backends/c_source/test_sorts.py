@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.backends.opencl.test_backend import device_of, needs_device
+from tests.backends.opencl.test_backend import device_of, each_way, needs_device
 from tests.backends.shim import needs_compiler
 from weft.backends import backend_named
 from weft.backends.c_source.dialect import cuda, opencl
@@ -63,9 +63,9 @@ def assert_sorted(device, dtype):
 
 
 @needs_device
-@pytest.mark.parametrize("serial", [True, False], ids=["for processors", "for groups"])
-def test_equal_elements_keep_their_order(serial):
-    assert_sorted(device_of(serial), "float32")
+@each_way
+def test_equal_elements_keep_their_order(way):
+    assert_sorted(device_of(way), "float32")
 
 
 # Each dtype on one of both, since most of the text is the same.

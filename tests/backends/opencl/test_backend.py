@@ -31,11 +31,18 @@ def network(x, w, i):
     return [wf.softmax(h, axis=-1), total, wf.cumsum(h, axis=1), wf.sin(x * 1e6), *table]
 
 
+WAYS = {"for processors": (True, 32), "for wide vectors": (True, 64), "for groups": (False, 32)}
+each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
 @cache
-def device_of(serial):
-    """Return a device with a context of its own, whose kernels are written in one of both ways."""
-    name = "processor" if serial else "groups"
-    return SourceBackend(name, lambda: open_device(0, serial=serial))
+def device_of(way):
+    """Return a device with a context of its own, whose kernels are written in one of these ways."""
+    serial, vector_bytes = way
+    return SourceBackend(
+        f"serial {serial}, {vector_bytes}",
+        lambda: open_device(0, serial=serial, vector_bytes=vector_bytes),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -57,19 +64,19 @@ def prepared():
 
 
 @needs_device
-@pytest.mark.parametrize("serial", [True, False], ids=["for processors", "for groups"])
-def test_both_ways_to_write_kernels(prepared, serial):
+@each_way
+def test_all_ways_to_write_kernels(prepared, way):
     """A processor runs kernels for groups of threads too: slowly, and to the same results."""
     executable, arrays = prepared
-    ready = DeviceExecution(device_of(serial), executable.program, executable.sources)
+    ready = DeviceExecution(device_of(way), executable.program, executable.sources)
     expected = executable.run(arrays)
     for a, b in zip(ready.run(arrays), expected, strict=True):
         assert_agree(to_array(a), b, PROGRAM)
 
 
 @needs_device
-@pytest.mark.parametrize("serial", [True, False], ids=["for processors", "for groups"])
-def test_products_that_compute_their_operands(serial):
+@each_way
+def test_products_that_compute_their_operands(way):
     """Programs that were planned for the CPU have products with prologues; they run here too."""
     rng = np.random.default_rng(0)
     with wf.Graph() as graph:
@@ -81,7 +88,7 @@ def test_products_that_compute_their_operands(serial):
     analysis = wf.Session(graph).executable(fetches, feeds).analysis
     (product,) = (k for k in analysis.program.kernels if k.kind == "gemm")
     assert product.x_from is not None or product.y_from is not None
-    ready = DeviceExecution(device_of(serial), analysis.program, analysis.sources)
+    ready = DeviceExecution(device_of(way), analysis.program, analysis.sources)
     expected = wf.Session(graph, device="reference").run(fetches, feeds)
     for a, b in zip(ready.run(list(feeds.values())), expected, strict=True):
         assert_agree(to_array(a), b, PROGRAM)

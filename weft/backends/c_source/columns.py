@@ -65,9 +65,8 @@ class _Columns:
                 self.f.write("const i64 c = start;")
                 yield
             return
-        if apart:
-            self.f.vectors("APART", self.width)
-        with self.f.block("for (i64 l = 0; l < width; ++l)"):
+        turns = self.width if apart else 0
+        with self.f.vectors("APART", turns, "for (i64 l = 0; l < width; ++l)"):
             self.f.write("const i64 c = start + l;")
             yield
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .function import VECTOR_BYTES
+
 _NUMBERS = """
 #define F32(bits) as_float((u32)(bits))
 #define F64(bits) as_double((u64)(bits))
@@ -26,7 +28,6 @@ typedef char i8;
 typedef short i16;
 typedef int i32;
 typedef long i64;
-#define KERNEL __kernel
 #define FUNCTION static inline
 #define GLOBAL __global
 #define LOCAL __local
@@ -44,6 +45,8 @@ _OPENCL_SERIAL = """
 #define FMA64 __builtin_fma
 #define SQRT32 __builtin_sqrtf
 #define SQRT64 __builtin_sqrt
+#define PRAGMA(words) _Pragma(#words)
+#define LANES(count) PRAGMA(clang loop vectorize_width(count))
 #define APART _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
 #define APART_SHORT _Pragma("clang loop vectorize(assume_safety) interleave_count(1)")
 #define REDUCED _Pragma("clang loop vectorize(enable) interleave_count(4)")
@@ -99,6 +102,7 @@ class Dialect:
              else work items run side by side, in groups that share memory
     group    how many work items such a group has
     units    how many groups a machine runs at a time
+    vector_bytes   of the vectors of a processor, if more than compilers take by themselves
     """
 
     name: str
@@ -106,12 +110,16 @@ class Dialect:
     serial: bool
     group: int = 128
     units: int = 1
+    vector_bytes: int = VECTOR_BYTES
 
 
-def opencl(*, serial: bool, units: int = 1) -> Dialect:
+def opencl(*, serial: bool, units: int = 1, vector_bytes: int = VECTOR_BYTES) -> Dialect:
     """Return OpenCL C 1.2, for processors or for devices that run groups of threads."""
     ways = _OPENCL_SERIAL if serial else _OPENCL_GROUPS
-    return Dialect("opencl", _OPENCL + ways + _NUMBERS, serial, units=units)
+    wide = f"__attribute__((min_vector_width({8 * vector_bytes}))) "
+    kernel = f"#define KERNEL {wide if vector_bytes > VECTOR_BYTES else ''}__kernel"
+    prelude = _OPENCL + kernel + ways + _NUMBERS
+    return Dialect("opencl", prelude, serial, units=units, vector_bytes=vector_bytes)
 
 
 def cuda(units: int = 64) -> Dialect:

@@ -9,6 +9,7 @@ cast.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,9 +47,12 @@ _SIGNED = ("sdiv", "srem", "ashr")
 _RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _OPPOSITE = {"lt": ">=", "le": ">", "gt": "<=", "ge": "<"}
 _NARROW = 32  # bits: C computes with no fewer
-_LANES = 8  # turns of a loop that one vector takes
+VECTOR_BYTES = 32  # of vectors that compilers make of loops by themselves
+_LANES = 8  # turns of a loop that one such vector takes
 _AT_A_TIME = 4  # vectors of a long loop
 _ALONE = 1.25  # what a vector costs that is taken by itself
+_VALUE = re.compile(r"\s*const (\w+) v\d+ = ")
+_BYTES = {**dict.fromkeys(("f64", "u64"), 8), **dict.fromkeys(("f32", "u32"), 4)}
 
 
 class FormulaMachine(NamedTuple):
@@ -64,6 +68,7 @@ class FormulaMachine(NamedTuple):
 class CFunction(Instructions):
     """The text of one function, and of the functions that it calls (`helpers`).
 
+    vector_bytes   of the vectors that loops are to have
     branches   whether what is rare is branched to
     flag       else the name of a variable that notes it, if there is one, and
     flagged    whether something was
@@ -74,6 +79,7 @@ class CFunction(Instructions):
     def __init__(self) -> None:
         super().__init__(cast(Any, FormulaMachine()))
         self.lines: list[str] = []
+        self.vector_bytes = VECTOR_BYTES
         self.branches = False
         self.flag: str | None = None
         self.flagged = False
@@ -94,19 +100,40 @@ class CFunction(Instructions):
         self._depth -= 1
         self.write("}")
 
-    def vectors(self, kind: str, turns: int) -> None:
-        """Write that the next loop becomes one of vectors, if it has turns enough.
+    @contextmanager
+    def vectors(self, kind: str, turns: int, head: str) -> Iterator[None]:
+        """Write a loop that becomes one of vectors, if it has turns enough.
 
         Several are taken at a time, unless too many turns would be left over: each costs a vector.
 
         kind   APART if no turn needs another's result, REDUCED if they are combined
         """
+        start = len(self.lines)
+        with self.block(head):
+            yield
         if turns < _LANES:
             return
-        long = _LANES * _AT_A_TIME
+        told = self._lanes_to_tell(self.lines[start:], turns)
+        lanes = told or _LANES
+        long = lanes * _AT_A_TIME
         several = turns // long * _AT_A_TIME + turns % long
-        single = turns // _LANES * _ALONE + turns % _LANES
-        self.write(kind if several <= single else f"{kind}_SHORT")
+        single = turns // lanes * _ALONE + turns % lanes
+        asked = [f"LANES({told})"] if told else []
+        asked.append(kind if several <= single else f"{kind}_SHORT")
+        self.lines[start:start] = ["  " * self._depth + line for line in asked]
+
+    def _lanes_to_tell(self, loop: list[str], turns: int) -> int:
+        """Return how many turns a vector is to take; 0 if a compiler takes as many by itself.
+
+        By themselves they make vectors of half of what processors have that are slower then, or
+        were once.
+        """
+        types = [found[1] for found in map(_VALUE.match, loop) if found]
+        widest = max([_BYTES.get(type, 0) for type in types], default=0)
+        if not widest or self.vector_bytes <= VECTOR_BYTES:
+            return 0
+        lanes = self.vector_bytes // widest
+        return lanes if turns >= lanes else 0
 
     def define(self, type: str, text: str) -> IRValue:
         """Append the definition of a value."""

@@ -69,6 +69,7 @@ class LaunchText:
 
     def __post_init__(self) -> None:
         self.f.branches = not self.dialect.serial
+        self.f.vector_bytes = self.dialect.vector_bytes
 
     def take(self, argument: Argument) -> str:
         """Return the name of the pointer to an argument."""

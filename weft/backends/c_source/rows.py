@@ -345,8 +345,7 @@ class _Stretch(_Team):
         self.f.flag = None
 
     def _loop(self, kind: str, write: Callable[[], None]) -> None:
-        self.f.vectors(kind, self.length)
-        with self.f.block("for (i64 c = from; c < to; ++c)"):
+        with self.f.vectors(kind, self.length, "for (i64 c = from; c < to; ++c)"):
             write()
 
 

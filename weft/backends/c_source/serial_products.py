@@ -21,7 +21,6 @@ from .scalars import c_type
 
 ROWS = 6  # of a tile
 VECTORS = 2  # of a row of a tile
-VECTOR_BYTES = 32
 STRIP = 96  # rows that a work item takes, if no block of rows is longer
 SMALL = 1 << 13  # multiplications: fewer are not worth packing
 DEPTH = 256  # rows that a work item packs
@@ -46,7 +45,7 @@ class _Tiles:
         self.kernel = kernel
         self.dialect = dialect
         self.dtype = kernel.out.dtype
-        self.lanes = VECTOR_BYTES // self.dtype.itemsize
+        self.lanes = dialect.vector_bytes // self.dtype.itemsize
         self.width = VECTORS * self.lanes
         self.panels = -(-kernel.n // self.width)
         self.batch = size_of(kernel.batch)
@@ -80,8 +79,7 @@ class _Tiles:
         with f.block("for (i64 k = first; k < last; ++k)"):
             if isinstance(source, WindowMatrix):
                 f.write(f"const i64 row = {source.of_row('k')};")
-            f.vectors("APART", min(kernel.n, width))
-            with f.block("for (i64 j = 0; j < there; ++j)"):
+            with f.vectors("APART", min(kernel.n, width), "for (i64 j = 0; j < there; ++j)"):
                 f.write(f"{target}[k * {width} + j] = {_panel_element(f, source)};")
             f.write(f"for (i64 j = there; j < {width}; ++j) {target}[k * {width} + j] = 0;")
         return text.finished((self.panels, -(-kernel.k // DEPTH), self.packed))
@@ -94,8 +92,7 @@ class _Tiles:
         source = MatrixText(text, kernel.x, kernel.x_from, counters)
         f.write(f"{target} += (GROUP(1) * {kernel.m} + GROUP(0)) * {kernel.k};")
         f.write("const i64 i = GROUP(0);")
-        f.vectors("APART", kernel.k)
-        with f.block(f"for (i64 k = 0; k < {kernel.k}; ++k)"):
+        with f.vectors("APART", kernel.k, f"for (i64 k = 0; k < {kernel.k}; ++k)"):
             f.write(f"{target}[k] = {source.element('i', 'k')};")
         return text.finished((kernel.m, self.batch))
 
@@ -166,8 +163,7 @@ class _Tiles:
         )
         with f.block("for (i64 i = 0; i < there; ++i)"):
             f.write("const i64 row = i0 + i;")
-            f.vectors("APART", min(n, width))
-            with f.block("for (i64 j = 0; j < across; ++j)"):
+            with f.vectors("APART", min(n, width), "for (i64 j = 0; j < across; ++j)"):
                 f.write(f"const i64 column = panel * {width} + j;")
                 total = IRValue(f"sums[i * {width} + j]", element_of(self.dtype))
                 epilogue.write(f.define(total.type, total), counters, "row", "column")

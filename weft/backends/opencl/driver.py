@@ -17,11 +17,13 @@ from ...core.errors import AllocationError, WeftError
 from ...core.imports import require
 from ..c_source.dialect import opencl
 from ..c_source.driver import Array, Pointer
+from ..c_source.function import VECTOR_BYTES
 from ..c_source.launch import Launch, program_source
 
 # Division and square root as IEEE 754 has them; nothing else is reordered or fused.
 OPTIONS = "-cl-std=CL1.2 -w"
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
+WIDE_BYTES = 64  # of vectors where a processor has wider ones than compilers take by themselves
 MOST_KERNELS = 1 << 14  # launches whose arguments are remembered
 MOST_PENDING = 64  # copies from the host whose arrays are kept until they are done
 
@@ -77,10 +79,13 @@ def _counted(buffer_type: Any, held: dict[int, int]) -> Any:
 class OpenClDriver:
     """A device with its context, its queue and the functions that were made for it.
 
-    serial   whether kernels are written for processors; by default as the device says
+    serial         whether kernels are written for processors; by default as the device says
+    vector_bytes   of their vectors, by default as the device says, too
     """
 
-    def __init__(self, device: Any, *, serial: bool | None = None) -> None:
+    def __init__(
+        self, device: Any, *, serial: bool | None = None, vector_bytes: int | None = None
+    ) -> None:
         self.cl = cl = pyopencl()
         self.device = device
         self.context = cl.Context([device])
@@ -89,7 +94,12 @@ class OpenClDriver:
         self.machine = f"{device.name}, {device.version}"
         self.units = device.max_compute_units
         is_cpu = bool(device.type & cl.device_type.CPU)
-        self.dialect = opencl(serial=is_cpu if serial is None else serial, units=self.units)
+        is_wide = 4 * device.native_vector_width_float >= WIDE_BYTES
+        self.dialect = opencl(
+            serial=is_cpu if serial is None else serial,
+            units=self.units,
+            vector_bytes=vector_bytes or (WIDE_BYTES if is_wide else VECTOR_BYTES),
+        )
         self._timed: Any = None
         self._built: dict[str, Any] = {}  # programs by the names of their functions
         self._kernels: dict[int, _Made] = {}
