@@ -11,9 +11,9 @@ from weft.dynamic.gradient_rows import GradientRows
 ROWS = 40
 
 
-def zeros():
+def zeros(dtype=np.float64):
     """Return the gradient of what nobody has looked at."""
-    return np.broadcast_to(np.zeros(()), (ROWS, 3))
+    return np.broadcast_to(np.zeros((), dtype), (ROWS, 3))
 
 
 @pytest.fixture(params=["small", "large"])
@@ -49,3 +49,15 @@ def test_what_is_given_stays(large):
     grads.add(slice(0, 1), np.ones((1, 3)), True)
     np.testing.assert_array_equal(grads.seed(slice(0, 2), 2), given[:2] + np.array([[1], [0]]))
     np.testing.assert_array_equal(given[0], [0, 1, 2])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_rows_of_several_operands_are_added_to(large, dtype):
+    """They come as lines of rows, of which many are there twice."""
+    rng = np.random.default_rng(0)
+    where, g = rng.integers(0, ROWS, (4, 50)), rng.integers(-4, 4, (4, 50, 3)).astype(dtype)
+    grads, expected = GradientRows(zeros(dtype), at_once=True), np.zeros((ROWS, 3), dtype)
+    for given in (g, g[:, :, ::-1]):
+        grads.add(where, given, False)
+        np.add.at(expected, where.ravel(), given.reshape(-1, 3))
+    np.testing.assert_array_equal(grads.seed(slice(0, ROWS), ROWS), expected)

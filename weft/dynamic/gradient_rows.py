@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.cpu.runtime.launches import address_of
+from ..backends.cpu.runtime.launches import ADDED, add_rows, address_of, launches_work
 from ..core.config import config
 from ..core.dtype import Array
 from ..core.shape import size_of
@@ -73,7 +73,15 @@ class GradientRows:
         beside = where.__class__ is slice
         if self._empty is not None:
             self._define(np.arange(where.start, where.stop) if beside else where)
-        if distinct or beside:
+        if beside:
+            self.array[where] += g
+        elif self.letter in ADDED and launches_work():
+            add_rows(self.array, where, g)
+        else:
+            self._add_by_numpy(where, g, distinct)
+
+    def _add_by_numpy(self, where: Array, g: Array, distinct: bool) -> None:
+        if distinct:
             self.array[where] += g
             return
         rows, inverse = np.unique(where, return_inverse=True)

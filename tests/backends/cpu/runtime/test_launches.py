@@ -42,6 +42,16 @@ def test_rows_are_gathered_and_the_last_one_fills_up(dtype, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
+def test_lines_of_rows_are_added_at_once(dtype, width):
+    rows, given = np.array([[4, 0], [4, 4]]), numbers((2, 2, width), dtype)
+    target = numbers((6, width), dtype)
+    expected = target.copy()
+    np.add.at(expected, rows.ravel(), given.reshape(-1, width))
+    launches.add_rows(target, rows, given)
+    np.testing.assert_array_equal(target, expected)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 def test_rows_are_put_where_they_belong(dtype, width):
     source, rows, target = numbers((3, width), dtype), np.array([4, 0, 2]), numbers((6, 1), dtype)
     target = np.repeat(target, width, 1)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ....core.dtype import Array
+from ....core.shape import size_of
 from ..codegen.target import host
 from .calls import Entry, make_entry, native_calls_work
 from .linking import Library, link
@@ -125,6 +126,19 @@ class LaunchList:
             _entry()(np.array(words, np.int64))
         ended = [owner.ended_badly() for owner in owners.values()]  # each is asked
         return not any(ended)
+
+
+def add_rows(target: Array, rows: Array, given: Array) -> None:
+    """Add rows to those of an array whose numbers are given, one after another.
+
+    target   an array in C order, whose dtype is among `ADDED`
+    """
+    rows, given = np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(given, target.dtype)
+    elements = size_of(target.shape[1:])
+    assert given.size == rows.size * elements, "a row for each number"
+    where = address_of(target), address_of(given), address_of(rows)
+    words = SCATTER_ADD[target.dtype.char], *where, rows.size, elements, END
+    _entry()(np.array(words, np.int64))
 
 
 # The words of commands as text: for functions that are written for many commands at once.
