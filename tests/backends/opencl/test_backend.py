@@ -274,6 +274,9 @@ def test_a_lost_device_is_told_of(monkeypatch):
     class Lost:
         wait = lost
 
+        def get_info(self, what):
+            return -1  # an error, not a state
+
     monkeypatch.setattr(driver, "_last", Lost())
     with pytest.raises(DeviceError, match="stopped"):
         wf.device("opencl:0").synchronize()

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ OPTIONS = "-cl-std=CL1.2 -w"
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 WIDE_BYTES = 64  # of vectors where a processor has wider ones than compilers take by themselves
 MOST_KERNELS = 1 << 14  # launches whose arguments are remembered
+NEARBY_SECONDS = 2e-4  # that a host stays awake for a processor: to be woken takes 10 us
 MOST_PENDING = 64  # copies from the host whose arrays are kept until they are done
 
 
@@ -94,6 +96,8 @@ class OpenClDriver:
         self.machine = f"{device.name}, {device.version}"
         self.units = device.max_compute_units
         is_cpu = bool(device.type & cl.device_type.CPU)
+        # The host shares its cores with such a device, and gives them away while it waits.
+        self._stays_awake = is_cpu and hasattr(os, "sched_yield")
         is_wide = 4 * device.native_vector_width_float >= WIDE_BYTES
         self.dialect = opencl(
             serial=is_cpu if serial is None else serial,
@@ -152,7 +156,11 @@ class OpenClDriver:
         found: Array = np.empty(size, dtype)
         if size:
             with self._errors():
-                self.cl.enqueue_copy(self.queue, found, handle, src_offset=start)
+                self._await(
+                    self.cl.enqueue_copy(
+                        self.queue, found, handle, src_offset=start, is_blocking=False
+                    )
+                )
         return found
 
     def copy(self, source: Any, target: Any, nbytes: int) -> None:
@@ -236,12 +244,22 @@ class OpenClDriver:
         if last is None:
             return
         try:
-            last.wait()
+            self._await(last)
         except self.cl.Error as error:
             if self._last is last:  # it is told once; the next call may work
                 self._last = None
             raise self._told(error, "stopped") from error
         self._pending.clear()
+
+    def _await(self, event: Any) -> None:
+        """Wait for an event; small kernels are done before the host would be asleep."""
+        if self._stays_awake:
+            asks = self.cl.event_info.COMMAND_EXECUTION_STATUS
+            complete = self.cl.command_execution_status.COMPLETE
+            end = perf_counter() + NEARBY_SECONDS
+            while event.get_info(asks) > complete and perf_counter() < end:
+                os.sched_yield()
+        event.wait()
 
     @contextmanager
     def _errors(self, what: str = "stopped") -> Iterator[None]:
