@@ -33,10 +33,12 @@ from ...plan.memory import with_memory
 from ..host import behind_window, call_operator, repeat, strided
 from .driver import Array, Driver, Pointer
 from .kernels import has_code, write_kernel
-from .launch import Launch, Room, program_source
+from .launch import Argument, CountingWord, Launch, Room, program_source
+from .tails import Launches, with_tails
 
 Memories = dict[int, Any]
 ARENA = -1  # the number of no buffer
+WORD_BYTES = 64  # of a word that has a cache line for itself
 
 
 class DeviceCode:
@@ -46,28 +48,31 @@ class DeviceCode:
         self.program = program if program.memory is not None else with_memory(program)
         assert self.program.memory is not None
         self.driver = driver
-        self.launches = {
+        self.alone = {
             id(kernel): write_kernel(kernel, driver.dialect)
             for kernel in walk(self.program.kernels)
             if has_code(kernel)
         }
         self._refuse_double()
+        serial = driver.dialect.serial
+        self.launches = with_tails(self.program.kernels, self.alone) if serial else self.alone
         driver.load(self.functions)
         self.places = self.program.memory.in_arena()
-        self.room = self.program.memory.arena_bytes
+        self.room = int(self.program.memory.arena_bytes)
         arguments = (a for launch in self.functions for a in launch.arguments)
         self.scratch = max((a.end for a in arguments if isinstance(a, Room)), default=0)
         self.begun = _begun_as_old(self.program)
         self.told = _words_read(self.program)
-        self.fixed = {id(launch): self._fixed_pointers(launch) for launch in self.functions}
+        every = [*self.functions, *_all_of(self.alone)]
+        self.fixed = {id(launch): self._fixed_pointers(launch) for launch in every}
         self._arena: Any = None
         self._times: list[tuple[Kernel, Any]] | None = None
         self.lock = RLock()
 
     @property
     def functions(self) -> list[Launch]:
-        """Return all launches, those of control flow too."""
-        return [launch for launches in self.launches.values() for launch in launches]
+        """Return all that is launched in runs, inside of control flow too."""
+        return _all_of(self.launches)
 
     def source(self) -> str:
         """Return the text of all functions."""
@@ -76,8 +81,19 @@ class DeviceCode:
     def arena(self) -> Any:
         """Return the memory of the program's own, made when it first runs."""
         if self._arena is None:
-            self._arena = self.driver.allocate(max(64, self.room + self.scratch))
+            self._arena = self.driver.allocate(self._word + WORD_BYTES)
+            if self.launches is not self.alone:
+                self.driver.write(self._arena, self._word, np.zeros(1, np.int32))
         return self._arena
+
+    @property
+    def _word(self) -> int:
+        """Return the byte of the arena at which a word lies that counts."""
+        return -(-(self.room + self.scratch) // WORD_BYTES) * WORD_BYTES
+
+    def place(self, argument: Room | CountingWord) -> int:
+        """Return the byte of the arena at which something of a program's own begins."""
+        return self.room + argument.start if isinstance(argument, Room) else self._word
 
     def _fixed_pointers(self, launch: Launch) -> list[tuple[int, int, int]] | None:
         """Return what a launch is given where that is the same in all runs; None with windows.
@@ -88,8 +104,8 @@ class DeviceCode:
         found = []
         for argument in launch.arguments:
             size = argument.dtype.itemsize
-            if isinstance(argument, Room):
-                found.append((ARENA, 0, (self.room + argument.start) // size))
+            if not isinstance(argument, View):
+                found.append((ARENA, 0, self.place(argument) // size))
                 continue
             buffer, offset = argument.buffer, int(argument.offset)
             if buffer.window is not None:
@@ -116,7 +132,11 @@ class DeviceCode:
 
     @contextmanager
     def timing(self) -> Iterator[list[tuple[Kernel, Any]]]:
-        """Note, in a with block, what is launched, with what its times can be asked of."""
+        """Note, in a with block, what is launched, with what its times can be asked of.
+
+        Each kernel runs alone.
+        """
+        self.driver.load(_all_of(self.alone))
         self._times = []
         try:
             yield self._times
@@ -127,12 +147,16 @@ class DeviceCode:
         if self.driver.has_double:
             return
         for kernel in walk(self.program.kernels):
-            if any(launch.needs_double for launch in self.launches.get(id(kernel), ())):
+            if any(launch.needs_double for launch in self.alone.get(id(kernel), ())):
                 raise DeviceError(
                     f"{kernel.kind} {kernel.name} computes in float64, which this device cannot; "
                     "compute in float32 (x.float()), or, since special functions take float64 for "
                     "that too, on another device, device='cpu' for example"
                 )
+
+
+def _all_of(launches: Launches) -> list[Launch]:
+    return [launch for made in launches.values() for launch in made]
 
 
 def _begun_as_old(program: KernelProgram) -> list[tuple[Buffer, Buffer]]:
@@ -189,8 +213,9 @@ class _Run:
 
     def kernels(self, kernels: Iterable[Kernel]) -> None:
         """Run kernels in order."""
+        made = self.code.launches if self.times is None else self.code.alone
         for kernel in kernels:
-            launches = self.code.launches.get(id(kernel))
+            launches = made.get(id(kernel))
             if launches is None:
                 _HOST[type(kernel)](self, kernel)
                 continue
@@ -205,11 +230,10 @@ class _Run:
 
     # -- where things lie --------------------------------------------------------------------------
 
-    def pointer(self, argument: View | Room) -> Pointer:
+    def pointer(self, argument: Argument) -> Pointer:
         """Return the memory behind an argument, and how many elements it begins behind it."""
-        if isinstance(argument, Room):
-            start = self.code.room + argument.start
-            return self.code.arena(), start // argument.dtype.itemsize
+        if not isinstance(argument, View):
+            return self.code.arena(), self.code.place(argument) // argument.dtype.itemsize
         buffer, offset = behind_window(argument.buffer, argument.offset, self.word)
         handle, start = self.handle(buffer)
         return handle, start // buffer.dtype.itemsize + int(offset)

@@ -45,6 +45,7 @@ _OPENCL_SERIAL = """
 #define FMA64 __builtin_fma
 #define SQRT32 __builtin_sqrtf
 #define SQRT64 __builtin_sqrt
+#define ARRIVED(word) (__atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL) + 1)
 #define PRAGMA(words) _Pragma(#words)
 #define LANES(count) PRAGMA(clang loop vectorize_width(count))
 #define APART _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")

@@ -101,14 +101,14 @@ class DeviceExecution(Execution):
         return code
 
     def source(self, name: str | None = None) -> str:
-        """Return the text of all kernels, or of those whose names hold some text."""
+        """Return the text of all that runs, or of the kernels whose names hold some text."""
         if name is None:
             return self.code.source()
         return "\n\n".join(launch.text for launch in self._launches(name))
 
     def _launches(self, name: str) -> list[Launch]:
         kernels = [k for k in walk(self.program.kernels) if name in k.name]
-        return [launch for k in kernels for launch in self.code.launches.get(id(k), ())]
+        return [launch for k in kernels for launch in self.code.alone.get(id(k), ())]
 
     @property
     def on_host(self) -> list[str]:

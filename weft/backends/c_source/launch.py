@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from ...core.dtype import DType
+from ...core.dtype import DType, int32
 from ...lower.storage import View
 from .dialect import Dialect
 from .function import CFunction
@@ -30,7 +30,14 @@ class Room:
         return self.start + -(-self.size * self.dtype.itemsize // 64) * 64
 
 
-Argument = View | Room
+@dataclass(frozen=True, slots=True)
+class CountingWord:
+    """The word of a program's own that counts who is done with a launch; zero between launches."""
+
+    dtype: DType = int32
+
+
+Argument = View | Room | CountingWord
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +45,36 @@ class Launch:
     """A function of a device, and how it is run.
 
     name        of the function, which follows from its text
-    text        its definition
+    body        the statements of its definition
     helpers     definitions of functions that it calls, by their names
     arguments   what its pointers are to
     groups      how many groups of work items run, along one to three axes
     items       work items of a group
+    parts       definitions of the kernels that run in it one after another, if there are several
     """
 
     name: str
-    text: str
+    body: str
     helpers: Mapping[str, str]
     arguments: tuple[Argument, ...]
     groups: Sizes
     items: int = 1
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> str:
+        """Return its parameters: for each argument a pointer, and how many elements lie before."""
+        return _parameters(self.arguments)
+
+    @property
+    def definition(self) -> str:
+        """Return its text without that of its parts."""
+        return f"KERNEL void {self.name}({self.taken}) {{\n{self.body}\n}}"
+
+    @property
+    def text(self) -> str:
+        """Return all that it does, without helpers."""
+        return "\n\n".join([*self.parts.values(), self.definition])
 
     @property
     def needs_double(self) -> bool:
@@ -78,15 +102,19 @@ class LaunchText:
 
     def finished(self, groups: Sizes, items: int = 1) -> Launch:
         """Return the function, to be run by so many groups of work items."""
-        types = [stored_type(a.dtype) for a in self.arguments]
-        taken = ", ".join(f"GLOBAL {t} *b{i}, const i64 o{i}" for i, t in enumerate(types))
-        moved = [f"  b{i} += o{i};" for i in range(len(types))]
+        taken = _parameters(self.arguments)
+        moved = [f"  b{i} += o{i};" for i in range(len(self.arguments))]
         body = "\n".join([*moved, *without_unused(self.f.lines)])
         helpers = dict(self.f.helpers)
         key = sha256("\n".join([taken, body, *helpers.values()]).encode()).hexdigest()[:16]
-        name = f"weft_{self.kind}_{key}"
-        text = f"KERNEL void {name}({taken}) {{\n{body}\n}}"
-        return Launch(name, text, helpers, tuple(self.arguments), groups, items)
+        return Launch(
+            f"weft_{self.kind}_{key}", body, helpers, tuple(self.arguments), groups, items
+        )
+
+
+def _parameters(arguments: Sequence[Argument]) -> str:
+    types = [stored_type(a.dtype) for a in arguments]
+    return ", ".join(f"GLOBAL {t} *b{i}, const i64 o{i}" for i, t in enumerate(types))
 
 
 _DEFINITION = re.compile(r"\s*const \w+ (\w+) = [^;]*;")
@@ -108,7 +136,9 @@ def without_unused(lines: Sequence[str]) -> list[str]:
 def program_source(dialect: Dialect, launches: Sequence[Launch]) -> str:
     """Return the text of a program with the functions of launches, each of them once."""
     helpers: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for launch in launches:
         helpers |= launch.helpers
-    functions = {launch.name: launch.text for launch in launches}
-    return "\n\n".join([dialect.prelude.strip(), *helpers.values(), *functions.values()]) + "\n"
+        parts |= launch.parts
+    functions = helpers | parts | {launch.name: launch.definition for launch in launches}
+    return "\n\n".join([dialect.prelude.strip(), *functions.values()]) + "\n"
