@@ -50,6 +50,9 @@ KEEPING = (
     lambda x: F.softmax(x, 0),
     lambda x: F.dropout(x, 0.5),
     lambda x: wf.cumsum(x, 0),
+    lambda x: x.to(wf.int64) / 2,
+    lambda x: x.to(wf.float64) + np.float32(2),
+    lambda x: x.to(wf.int64) * [1.0, 2.0, 3.0],
 )
 
 
