@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.opaque import opaque  # noqa: F401  (a fixture)
 from weft.core.device import current_device
 from weft.core.modes import modes
 
@@ -198,6 +199,38 @@ def test_two_devices_do_not_mix(x):
         x += wf.ones(3)
     assert (x.to("cpu") + wf.ones(3)).tolist() == [2, 3, 4]
     assert (x + wf.ones(3).to("reference")).device == REFERENCE
+
+
+def test_modules_that_were_not_moved_are_told(opaque):  # noqa: F811  (the fixture)
+    x = wf.ones(4, 3, device="opaque:0")
+    message = r"linear: operands are on .*'opaque:0'.*'cpu'.*model.to\('opaque:0'\)"
+    with pytest.raises(ValueError, match=message):
+        wf.nn.Linear(3, 2)(x)
+    with pytest.raises(ValueError, match=message), wf.no_grad():
+        wf.nn.Sequential(wf.nn.Linear(3, 2))(x)
+    with pytest.raises(ValueError, match=message):
+        wf.nn.Linear(3, 2).to("opaque:0")(wf.ones(3, requires_grad=True))
+    net = wf.nn.Sequential(wf.nn.BatchNorm1d(3), wf.nn.Dropout(0.5)).to("opaque:0")
+    assert net(x).device == "opaque:0"  # masks and counts go with it
+
+
+def test_gradients_that_are_given_are_where_their_tensors_are(opaque):  # noqa: F811
+    here = wf.ones(3, requires_grad=True)
+    there = wf.ones(3, device="opaque:0", requires_grad=True)
+    with pytest.raises(ValueError, match=r".grad must be where its tensor is, on 'cpu'"):
+        here.grad = wf.ones(3, device="opaque:0")
+    with pytest.raises(ValueError, match=r"backward: gradient must be where its tensor is"):
+        (here * 2).backward(wf.ones(3, device="opaque:0"))
+    with pytest.raises(ValueError, match=r"gradients: gradient must be where its tensor is"):
+        wf.gradients(here * 2, here, wf.ones(3, device="opaque:0"))
+    assert here.grad is None
+    with pytest.raises(ValueError, match=r".grad must be .* 'opaque:0'.*x.to\('opaque:0'\)"):
+        there.grad = wf.ones(3)
+    with pytest.raises(ValueError, match=r"x.to\('opaque:0'\)"):
+        (there * 2).backward(wf.ones(3))
+    there.grad = wf.ones(3, device="opaque:0")
+    (there * 2).backward([1.0, 1.0, 1.0])
+    assert there.grad.tolist() == [3, 3, 3]
 
 
 def test_modules_move():

@@ -21,7 +21,7 @@ from ..core.modes import GradMode, current_recorder, modes, refuse_recording
 from ..core.op import F
 from ..core.row_sparse import RowSparse, add_gradients
 from ..core.tape import FanNode, output_node
-from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
+from ..core.tensor import Tensor, check_gradient_device, placed_like, wrap, wrap_with_node
 from .anomaly import checked
 from .engine import AnyNode, GradientsOf, ReverseWalk, as_tensor
 from .exchangers import exchangers
@@ -242,6 +242,7 @@ def checked_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
             f"{what}: gradient must have the tensor's shape {tensor.shape}. "
             f"Received: {gradient.shape}"
         )
+    check_gradient_device(tensor, gradient, f"{what}: gradient")
     matching: Tensor = gradient.to(tensor.dtype)
     return matching
 
