@@ -244,6 +244,8 @@ def test_modules_move():
     assert net[0].weight.device == REFERENCE
     net.to(device="cpu", dtype=wf.float64)
     assert net(wf.ones(4, 3, dtype=wf.float64)).device == CPU
+    assert net.to("reference").cpu() is net
+    assert {t.device for t in (*net.parameters(), *net.buffers())} == {CPU}
 
 
 def test_the_cpu_is_alone_again_when_other_tensors_are_gone(x):
