@@ -12,6 +12,9 @@ import pytest
 import weft as wf
 from tests.backends.opencl.test_backend import needs_device
 from tests.backends.shim import needs_compiler
+from weft.backends.c_source import devices
+from weft.backends.c_source.devices import SourceBackend
+from weft.core.device_array import DeviceError
 
 pytestmark = pytest.mark.usefixtures("shim")
 PLACES = [
@@ -60,3 +63,18 @@ def test_a_forked_process_is_told_to_leave_a_device_alone(place):
         assert re.match(f"DeviceError: .*{place} belongs to the process", in_a_fork(use))
     assert in_a_fork(on_the_host) == "[2.0, 2.0]"
     assert (double(x) + 1).tolist() == [1, 3, 5]
+
+
+def test_processes_wait_for_their_devices_when_they_end(monkeypatch):
+    """One in three crashed that ended while PoCL's threads compiled what nobody had read."""
+    waited = []
+
+    class Fake:
+        def wait(self):
+            waited.append(self)
+            raise DeviceError("it does not answer any more")
+
+    monkeypatch.setattr(devices, "_opened", [])
+    made = [SourceBackend(name, Fake).driver for name in ("one", "two")]
+    devices._finish()
+    assert waited == made

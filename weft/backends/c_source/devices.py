@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn
 
@@ -12,6 +14,7 @@ import numpy as np
 from ...core.cached_property import cached_property
 from ...core.device_array import DeviceError
 from ...core.dtype import DType
+from ...core.errors import WeftError
 from ...core.shape import Shape, size_of
 from ...lower.program import KernelProgram, Sources
 from ...plan.device import Device
@@ -101,7 +104,7 @@ class SourceDevices(SourceBackend):
         return self._made[index]
 
 
-# -- processes that are forked -----------------------------------------------------------------
+# -- processes that end, and those that are forked ------------------------------------------------
 
 _ASKED = ("allocate", "write", "read", "copy", "load", "launch", "wait")  # that threads may answer
 _opened: list[tuple[str, Driver]] = []
@@ -120,6 +123,15 @@ def _leave_to_parent() -> None:
     for name, driver in _opened:
         for asked in _ASKED:
             setattr(driver, asked, partial(_refuse, name))
+    _opened.clear()
+
+
+@atexit.register
+def _finish() -> None:
+    """Wait for what nobody has read: threads of drivers crash if they are ended at work."""
+    for _, driver in _opened:
+        with suppress(WeftError):  # of a kernel that failed: who would have read it is gone
+            driver.wait()
 
 
 if hasattr(os, "register_at_fork"):
