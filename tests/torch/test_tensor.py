@@ -70,6 +70,19 @@ def test_devices():
         torch.ones(1, device="cuda")
 
 
+def test_contexts_and_defaults_of_devices():
+    with torch.device("reference"):
+        assert str(torch.nn.Linear(2, 2)(torch.ones(2)).device) == "reference"
+        assert torch.ones(1, device="cpu").device == torch.device("cpu")
+    assert torch.get_default_device() == torch.ones(1).device == torch.device("cpu")
+    torch.set_default_device(torch.device("reference"))
+    try:
+        assert torch.get_default_device() == torch.ones(1).device == torch.device("reference")
+    finally:
+        torch.set_default_device(None)
+    assert torch.get_default_device() == torch.ones(1).device == torch.device("cpu")
+
+
 def test_repr():
     assert repr(torch.tensor([1.0, 2.5])) == "tensor([1.0000, 2.5000])"
     assert repr(torch.tensor([1.0, 2.0])) == "tensor([1., 2.])"
