@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.opaque import opaque  # noqa: F401  (a fixture)
 from weft import torch
 
 
@@ -68,6 +69,11 @@ def test_devices():
         torch.autograd.Variable(torch.ones(1)).cuda()
     with pytest.raises(AssertionError, match="CUDA"):
         torch.ones(1, device="cuda")
+
+
+def test_tensors_that_are_resized_stay_where_they_are(opaque):  # noqa: F811  (the fixture)
+    x = torch.arange(6.0, device="opaque:0").resize_(2, 4)
+    assert (str(x.device), x.tolist()) == ("opaque:0", [[0, 1, 2, 3], [4, 5, 0, 0]])
 
 
 def test_contexts_and_defaults_of_devices():
