@@ -221,6 +221,14 @@ def test_the_host_computes_what_the_device_cannot_and_says_so():
     assert run in host_operators()
 
 
+def test_what_the_host_refuses_it_has_not_computed():
+    x = there([1.0])
+    before = [run for run in host_operators() if run.operator == "bitwise_and"]
+    with pytest.raises(TypeError, match="bits are defined for integers"):  # and no warning
+        x & x
+    assert [run for run in host_operators() if run.operator == "bitwise_and"] == before
+
+
 def test_cpu_tensors_go_their_own_way_when_nothing_is_there():
     x = there([1.0]) * 2
     assert modes.base is not None
