@@ -214,6 +214,30 @@ def test_modules_that_were_not_moved_are_told(opaque):  # noqa: F811  (the fixtu
     assert net(x).device == "opaque:0"  # masks and counts go with it
 
 
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        wf.vmap,
+        wf.grad,
+        lambda f: lambda x: wf.jvp(f, (x,), (x,))[1],
+        lambda f: wf.hessian(lambda x: f(x) * f(x)),
+        lambda f: lambda x: wf.linearize(f, x)[1](x),
+    ],
+)
+def test_transforms_that_begin_before_a_tensor_is_on_a_device(transformed, opaque):  # noqa: F811
+    x = wf.tensor([1.0, -2.0, 3.0])
+    assert modes.base is None
+    found = transformed(lambda x: (x.to("opaque:0") * 2).sum().to("cpu"))(x)
+    assert found.tolist() == transformed(lambda x: (x * 2).sum())(x).tolist()
+
+
+def test_operations_are_counted_where_tensors_come_to_be_on_a_device(opaque):  # noqa: F811
+    assert modes.base is None
+    with wf.nn.CountFlops() as count:
+        wf.nn.Linear(3, 4).to("opaque:0")(wf.ones(2, 3, device="opaque:0"))
+    assert count.total >= 48
+
+
 def test_gradients_that_are_given_are_where_their_tensors_are(opaque):  # noqa: F811
     here = wf.ones(3, requires_grad=True)
     there = wf.ones(3, device="opaque:0", requires_grad=True)

@@ -295,7 +295,7 @@ class interpret_with:  # noqa: N801  (a context manager used like a function)
 
 def run_below(interpreter: Interpreter | None, fn: Callable[..., R], *args: Any) -> R:
     """Call fn with another interpreter current: the hot path of interpreters, which run already."""
-    token = _interpreter.set(interpreter)
+    token = _interpreter.set(modes.base if interpreter is None else interpreter)
     try:
         return fn(*args)
     finally:
