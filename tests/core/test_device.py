@@ -238,6 +238,17 @@ def test_operations_are_counted_where_tensors_come_to_be_on_a_device(opaque):  #
     assert count.total >= 48
 
 
+def test_layers_of_a_graph_that_are_the_first_on_a_device(opaque):  # noqa: F811  (the fixture)
+    assert modes.base is None
+    with wf.Graph() as graph:
+        x = wf.placeholder((4, 3), name="x")
+        with wf.device("opaque:0"):
+            h = wf.nn.Linear(3, 2)(x)
+        y = (h.to("cpu") ** 2).mean()
+    found = wf.Session(graph).run(y, {x: np.zeros((4, 3), np.float32)})
+    assert np.isfinite(found)
+
+
 def test_gradients_that_are_given_are_where_their_tensors_are(opaque):  # noqa: F811
     here = wf.ones(3, requires_grad=True)
     there = wf.ones(3, device="opaque:0", requires_grad=True)
