@@ -238,6 +238,15 @@ def test_operations_are_counted_where_tensors_come_to_be_on_a_device(opaque):  #
     assert count.total >= 48
 
 
+def test_parameters_of_a_graph_are_where_it_says():
+    with wf.Graph() as graph, wf.device("reference"):
+        w = wf.nn.Parameter(wf.zeros(3) + 1)
+        step = w.assign(w * 2)
+    assert w.device == REFERENCE
+    wf.Session(graph).run(step)
+    assert (w.device, w.tolist()) == (REFERENCE, [2, 2, 2])
+
+
 def test_layers_of_a_graph_that_are_the_first_on_a_device(opaque):  # noqa: F811  (the fixture)
     assert modes.base is None
     with wf.Graph() as graph:
