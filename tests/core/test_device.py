@@ -238,6 +238,28 @@ def test_operations_are_counted_where_tensors_come_to_be_on_a_device(opaque):  #
     assert count.total >= 48
 
 
+def test_gradients_by_rows_beside_a_device(opaque):  # noqa: F811  (the fixture)
+    def trained(place):
+        wf.manual_seed(0)
+        table = wf.nn.Embedding(6, 2, sparse=True).to(place)
+        optimizer = wf.optim.SGD(table.parameters(), 0.5)
+        for _ in range(2):
+            optimizer.zero_grad()
+            (table(wf.tensor([1, 4, 1], device=place)) ** 2).sum().backward()
+            optimizer.step()
+        return table.weight
+
+    alone = trained("cpu")
+    there = trained("opaque:0")
+    here = trained("cpu")
+    assert modes.base is not None
+    assert alone.grad.is_sparse
+    assert here.grad.is_sparse
+    assert not there.grad.is_sparse
+    for other in (here, there):
+        np.testing.assert_allclose(other.numpy(), alone.numpy(), rtol=1e-6)
+
+
 def test_parameters_of_a_graph_are_where_it_says():
     with wf.Graph() as graph, wf.device("reference"):
         w = wf.nn.Parameter(wf.zeros(3) + 1)

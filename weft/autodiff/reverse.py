@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.anomaly import detecting_anomaly
+from ..core.device import CPU
 from ..core.device_array import on_devices
 from ..core.errors import ArgumentTypeError, GradientError, ShapeError
 from ..core.imports import deferred_imports
@@ -59,7 +60,7 @@ def backward(
         backward_and_exchange(tensor, seed, retain=retain, create_graph=create_graph)
         return
     raw = not create_graph and not on_devices()
-    walk = TapeWalk(raw=raw, retain=retain, rows=raw)
+    walk = TapeWalk(raw=raw, retain=retain, rows=not create_graph)
     for leaf, grad in walk.run([tensor._node], [seed], record=create_graph).items():
         accumulate(leaf, grad)
 
@@ -141,6 +142,9 @@ class TapeWalk(ReverseWalk):
 
     def _special(self) -> GradientsOf | None:
         return checked(self._gradients) if detecting_anomaly() else super()._special()
+
+    def _stays_by_rows(self, given: Any) -> bool:
+        return self.rows and (self.raw or given.device == CPU)  # devices take steps on all rows
 
     def _rule(self, node: Any) -> tuple[Callable[..., Sequence[Any]], Any]:
         if self.raw:
