@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.opaque import no_copies, opaque  # noqa: F401  (opaque is a fixture)
 from weft.core.errors import AnomalyError, GradientError
 
 
@@ -81,3 +82,15 @@ def test_an_anomaly_is_a_gradient_and_an_arithmetic_error():
 def test_inside_a_jvp():
     with wf.detect_anomaly(), pytest.raises(AnomalyError, match="log"):
         wf.jvp(wf.log, (np.array([-1.0]),), (np.array([1.0]),))
+
+
+def test_on_a_device(opaque):  # noqa: F811  (the fixture)
+    with wf.detect_anomaly():  # begun while everything is on the CPU
+        x = wf.tensor([0.0, 4.0], device="opaque:0", requires_grad=True)
+        with no_copies(out=2):  # an answer for each operation
+            y = wf.sqrt(x).sum()
+        assert y.item() == 2
+        with pytest.raises(ArithmeticError, match=r"log made the first NaN: inputs float32\[2\]"):
+            wf.log(x - 1)
+        with pytest.raises(ArithmeticError, match="the backward of sqrt made the first NaN"):
+            (wf.sqrt(x) * 0).sum().backward()

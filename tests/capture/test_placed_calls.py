@@ -72,6 +72,30 @@ def test_a_result_of_a_jitted_function_goes_on_backward():
         assert w.grad.tolist() == [4, 8]
 
 
+def test_backward_through_a_jitted_loop_is_a_program_on_the_device():
+    grads = []
+    for place in ("cpu", PLACE):
+        w = wf.tensor([0.5, 2.0], device=place, requires_grad=True)
+        f = wf.jit(lambda x, w=w: wf.scan(lambda c, r: (c * r * w + r, c * w), x[0], x)[1].sum())
+        x = wf.tensor(X[:, :2], device=place)
+        with no_copies():
+            for _ in range(2):
+                w.grad = None
+                (f(x) * 2).backward()
+        assert w.grad.device == place
+        grads.append(w.grad.tolist())
+    np.testing.assert_allclose(*grads, rtol=1e-5)
+
+
+def test_second_derivatives_of_jitted_functions_stay_on_the_device():
+    f = wf.jit(lambda x: (x**3).sum())
+    x = there([1.0, 2.0], requires_grad=True)
+    (g,) = wf.gradients([f(x)], [x], create_graph=True)
+    g.sum().backward()
+    assert (g.device, g.tolist(), x.grad.device) == (PLACE, [3, 12], PLACE)
+    assert x.grad.tolist() == [6, 12]
+
+
 def test_devices_do_not_mix_in_a_jitted_function():
     w, v = there([1.0, 2.0]), wf.ones(2)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.opaque import opaque  # noqa: F401  (a fixture)
 from weft.core.device import current_device
 from weft.core.modes import modes
 
@@ -200,6 +201,104 @@ def test_two_devices_do_not_mix(x):
     assert (x + wf.ones(3).to("reference")).device == REFERENCE
 
 
+def test_modules_that_were_not_moved_are_told(opaque):  # noqa: F811  (the fixture)
+    x = wf.ones(4, 3, device="opaque:0")
+    message = r"linear: operands are on .*'opaque:0'.*'cpu'.*model.to\('opaque:0'\)"
+    with pytest.raises(ValueError, match=message):
+        wf.nn.Linear(3, 2)(x)
+    with pytest.raises(ValueError, match=message), wf.no_grad():
+        wf.nn.Sequential(wf.nn.Linear(3, 2))(x)
+    with pytest.raises(ValueError, match=message):
+        wf.nn.Linear(3, 2).to("opaque:0")(wf.ones(3, requires_grad=True))
+    net = wf.nn.Sequential(wf.nn.BatchNorm1d(3), wf.nn.Dropout(0.5)).to("opaque:0")
+    assert net(x).device == "opaque:0"  # masks and counts go with it
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        wf.vmap,
+        wf.grad,
+        lambda f: lambda x: wf.jvp(f, (x,), (x,))[1],
+        lambda f: wf.hessian(lambda x: f(x) * f(x)),
+        lambda f: lambda x: wf.linearize(f, x)[1](x),
+    ],
+)
+def test_transforms_that_begin_before_a_tensor_is_on_a_device(transformed, opaque):  # noqa: F811
+    x = wf.tensor([1.0, -2.0, 3.0])
+    assert modes.base is None
+    found = transformed(lambda x: (x.to("opaque:0") * 2).sum().to("cpu"))(x)
+    assert found.tolist() == transformed(lambda x: (x * 2).sum())(x).tolist()
+
+
+def test_operations_are_counted_where_tensors_come_to_be_on_a_device(opaque):  # noqa: F811
+    assert modes.base is None
+    with wf.nn.CountFlops() as count:
+        wf.nn.Linear(3, 4).to("opaque:0")(wf.ones(2, 3, device="opaque:0"))
+    assert count.total >= 48
+
+
+def test_gradients_by_rows_beside_a_device(opaque):  # noqa: F811  (the fixture)
+    def trained(place):
+        wf.manual_seed(0)
+        table = wf.nn.Embedding(6, 2, sparse=True).to(place)
+        optimizer = wf.optim.SGD(table.parameters(), 0.5)
+        for _ in range(2):
+            optimizer.zero_grad()
+            (table(wf.tensor([1, 4, 1], device=place)) ** 2).sum().backward()
+            optimizer.step()
+        return table.weight
+
+    alone = trained("cpu")
+    there = trained("opaque:0")
+    here = trained("cpu")
+    assert modes.base is not None
+    assert alone.grad.is_sparse
+    assert here.grad.is_sparse
+    assert not there.grad.is_sparse
+    for other in (here, there):
+        np.testing.assert_allclose(other.numpy(), alone.numpy(), rtol=1e-6)
+
+
+def test_parameters_of_a_graph_are_where_it_says():
+    with wf.Graph() as graph, wf.device("reference"):
+        w = wf.nn.Parameter(wf.zeros(3) + 1)
+        step = w.assign(w * 2)
+    assert w.device == REFERENCE
+    wf.Session(graph).run(step)
+    assert (w.device, w.tolist()) == (REFERENCE, [2, 2, 2])
+
+
+def test_layers_of_a_graph_that_are_the_first_on_a_device(opaque):  # noqa: F811  (the fixture)
+    assert modes.base is None
+    with wf.Graph() as graph:
+        x = wf.placeholder((4, 3), name="x")
+        with wf.device("opaque:0"):
+            h = wf.nn.Linear(3, 2)(x)
+        y = (h.to("cpu") ** 2).mean()
+    found = wf.Session(graph).run(y, {x: np.zeros((4, 3), np.float32)})
+    assert np.isfinite(found)
+
+
+def test_gradients_that_are_given_are_where_their_tensors_are(opaque):  # noqa: F811
+    here = wf.ones(3, requires_grad=True)
+    there = wf.ones(3, device="opaque:0", requires_grad=True)
+    with pytest.raises(ValueError, match=r".grad must be where its tensor is, on 'cpu'"):
+        here.grad = wf.ones(3, device="opaque:0")
+    with pytest.raises(ValueError, match=r"backward: gradient must be where its tensor is"):
+        (here * 2).backward(wf.ones(3, device="opaque:0"))
+    with pytest.raises(ValueError, match=r"gradients: gradient must be where its tensor is"):
+        wf.gradients(here * 2, here, wf.ones(3, device="opaque:0"))
+    assert here.grad is None
+    with pytest.raises(ValueError, match=r".grad must be .* 'opaque:0'.*x.to\('opaque:0'\)"):
+        there.grad = wf.ones(3)
+    with pytest.raises(ValueError, match=r"x.to\('opaque:0'\)"):
+        (there * 2).backward(wf.ones(3))
+    there.grad = wf.ones(3, device="opaque:0")
+    (there * 2).backward([1.0, 1.0, 1.0])
+    assert there.grad.tolist() == [3, 3, 3]
+
+
 def test_modules_move():
     net = wf.nn.Sequential(wf.nn.Linear(3, 2), wf.nn.BatchNorm1d(2))
     assert net.to("reference") is net
@@ -211,6 +310,8 @@ def test_modules_move():
     assert net[0].weight.device == REFERENCE
     net.to(device="cpu", dtype=wf.float64)
     assert net(wf.ones(4, 3, dtype=wf.float64)).device == CPU
+    assert net.to("reference").cpu() is net
+    assert {t.device for t in (*net.parameters(), *net.buffers())} == {CPU}
 
 
 def test_the_cpu_is_alone_again_when_other_tensors_are_gone(x):

@@ -50,6 +50,9 @@ KEEPING = (
     lambda x: F.softmax(x, 0),
     lambda x: F.dropout(x, 0.5),
     lambda x: wf.cumsum(x, 0),
+    lambda x: x.to(wf.int64) / 2,
+    lambda x: x.to(wf.float64) + np.float32(2),
+    lambda x: x.to(wf.int64) * [1.0, 2.0, 3.0],
 )
 
 
@@ -218,6 +221,14 @@ def test_the_host_computes_what_the_device_cannot_and_says_so():
     assert run in host_operators()
 
 
+def test_what_the_host_refuses_it_has_not_computed():
+    x = there([1.0])
+    before = [run for run in host_operators() if run.operator == "bitwise_and"]
+    with pytest.raises(TypeError, match="bits are defined for integers"):  # and no warning
+        x & x
+    assert [run for run in host_operators() if run.operator == "bitwise_and"] == before
+
+
 def test_cpu_tensors_go_their_own_way_when_nothing_is_there():
     x = there([1.0]) * 2
     assert modes.base is not None
@@ -257,6 +268,10 @@ PROGRAMS = {
     "scan": _gradient(lambda x: wf.scan(lambda c, r: (c * r + r, c), wf.ones_like(x[0]), x)[0]),
     "hessian": wf.hessian(lambda x: (x**3).sum()),
     "gradients of examples": wf.vmap(wf.grad(lambda r: (r**2).sum())),
+    "linearize": lambda x: wf.linearize(lambda y: y**3 * 2, x)[1](wf.ones_like(x)),
+    "linearize to no direction": lambda x: wf.linearize(wf.tanh, x)[1](None),
+    "linearize, of gradients": _gradient(lambda x: wf.linearize(wf.tanh, x)[1](wf.ones_like(x))),
+    "linear transpose": lambda x: wf.linear_transpose(lambda y: y * 2, x)(x)[0],
     "checkpoint": _gradient(wf.checkpoint(lambda y: wf.tanh(y) * y)),
     "function": _gradient(_square().apply),
     "where": _gradient(lambda x: wf.where(x > 0, wf.log(x), 0.0)),

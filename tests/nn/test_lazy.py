@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.opaque import opaque  # noqa: F401  (a fixture)
 from weft import nn
 
 LAYERS = [
@@ -98,6 +99,30 @@ def test_a_partial_state_leaves_no_garbage():
     assert norm.weight.tolist() == [1.0] * 3
     assert norm.running_var.tolist() == [1.0] * 3
     assert norm.running_mean.tolist() == [1.0] * 3
+
+
+def on_a_device(make):
+    with wf.device("opaque:0"):
+        return make()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda make: make().to("opaque:0"),
+        on_a_device,
+        lambda make: make().to(device="opaque:0", dtype=wf.float64).float(),
+    ],
+)
+@pytest.mark.parametrize("make", [nn.LazyBatchNorm1d, lambda: nn.LazyLinear(2)])
+def test_the_device_is_that_of_the_layer(make, place, opaque):  # noqa: F811  (the fixture)
+    called, loaded = place(make), place(make)
+    called(wf.ones(4, 3, device="opaque:0"))
+    state = make().cpu()
+    state(wf.ones(4, 3))
+    loaded.load_state_dict(state.state_dict())
+    for net in (called, loaded):
+        assert {t.device for t in (*net.parameters(), *net.buffers())} == {"opaque:0"}
 
 
 def test_dtype_freezing_and_copies_survive():

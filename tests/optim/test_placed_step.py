@@ -8,6 +8,7 @@ import pytest
 import weft as wf
 from tests.opaque import no_copies, opaque  # noqa: F401  (opaque is a fixture)
 from weft.core.device_array import is_placed
+from weft.core.errors import GradientError
 from weft.optim import transform as tx
 
 pytestmark = pytest.mark.usefixtures("opaque")
@@ -97,3 +98,11 @@ def test_a_module_that_moves_takes_gradients_and_slots_with_it():
     net.to("opaque:1", wf.float64)
     assert net[0].weight.grad.device == "opaque:1"
     assert net[0].weight.dtype == wf.float64
+
+
+def test_sparse_adam_says_that_there_are_no_gradients_by_rows():
+    table = wf.nn.Embedding(4, 2, sparse=True).to(PLACE)
+    optimizer = wf.optim.SparseAdam(table.parameters())
+    table(wf.tensor([1, 2], device=PLACE)).sum().backward()
+    with pytest.raises(GradientError, match="on 'opaque:0' all are dense; leave the layer"):
+        optimizer.step()

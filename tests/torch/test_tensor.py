@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.opaque import opaque  # noqa: F401  (a fixture)
 from weft import torch
 
 
@@ -68,6 +69,24 @@ def test_devices():
         torch.autograd.Variable(torch.ones(1)).cuda()
     with pytest.raises(AssertionError, match="CUDA"):
         torch.ones(1, device="cuda")
+
+
+def test_tensors_that_are_resized_stay_where_they_are(opaque):  # noqa: F811  (the fixture)
+    x = torch.arange(6.0, device="opaque:0").resize_(2, 4)
+    assert (str(x.device), x.tolist()) == ("opaque:0", [[0, 1, 2, 3], [4, 5, 0, 0]])
+
+
+def test_contexts_and_defaults_of_devices():
+    with torch.device("reference"):
+        assert str(torch.nn.Linear(2, 2)(torch.ones(2)).device) == "reference"
+        assert torch.ones(1, device="cpu").device == torch.device("cpu")
+    assert torch.get_default_device() == torch.ones(1).device == torch.device("cpu")
+    torch.set_default_device(torch.device("reference"))
+    try:
+        assert torch.get_default_device() == torch.ones(1).device == torch.device("reference")
+    finally:
+        torch.set_default_device(None)
+    assert torch.get_default_device() == torch.ones(1).device == torch.device("cpu")
 
 
 def test_repr():

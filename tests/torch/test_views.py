@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 
+from tests.opaque import no_copies, opaque  # noqa: F401  (opaque is a fixture)
 from tests.programs.aliases import drawn_program, expected, run
 from weft import torch
 
@@ -32,6 +33,27 @@ def test_a_write_reaches_from_view_to_base_and_back():
     assert turned[2, 0].item() == -1
     turned.zero_()
     assert row.tolist() == [0, 0, 0]
+
+
+def test_views_on_a_device_with_memory_of_its_own(opaque):  # noqa: F811  (the fixture)
+    with no_copies():
+        x = torch.arange(6.0).to("opaque:0").view(2, 3)
+        row, turned = x[1], x.t()
+        row += 10
+        x[0, 2] = -1
+        turned[0, 0] = 5
+        whole, first = x.view(-1), x.split(1, 1)[0]
+        first.mul_(2)
+        w = torch.ones(2, 3, device="opaque:0", requires_grad=True)
+        (w[1].view(3, 1) * whole[3:].view(3, 1)).sum().backward()
+    assert x.tolist() == [[10, 1, -1], [26, 14, 15]]
+    assert whole.tolist() == [10, 1, -1, 26, 14, 15]
+    assert {str(y.device) for y in (row, turned, whole, first, w.grad)} == {"opaque:0"}
+    assert w.grad.tolist() == [[0, 0, 0], [26, 14, 15]]
+    for other in (copy.deepcopy(row), pickle.loads(pickle.dumps(row))):
+        assert (str(other.device), other.tolist()) == ("opaque:0", [26, 14, 15])
+    with pytest.raises(IndexError, match="index 9 is out of bounds for dimension 0 with size 2"):
+        x[9]
 
 
 def test_views_are_views_while_another_thread_records():

@@ -12,6 +12,7 @@ from contextvars import Token
 from typing import Any
 
 from ..core.anomaly import detecting, detecting_anomaly, has_nan
+from ..core.dispatch import run
 from ..core.errors import AnomalyError, SiteSearch, format_site, user_site
 from ..core.modes import current_interpreter, interpret_with, refuse_recording
 from ..core.tensor import Tensor
@@ -60,10 +61,7 @@ class AnomalyInterpreter:
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation and check its outputs."""
         with interpret_with(self.below):
-            if self.below is None:
-                result = op.specialized.execute(inputs, attrs)
-            else:
-                result = self.below.apply(op, inputs, attrs)
+            result = run(op, inputs, attrs)
         outputs = result if isinstance(result, tuple) else (result,)
         if any(map(has_nan, outputs)) and not any(map(has_nan, inputs)):
             raise AnomalyError(_forward_message(op, inputs))

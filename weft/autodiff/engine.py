@@ -230,11 +230,15 @@ class ReverseWalk:
     def _finish(self) -> dict[AnyNode, Any]:
         """Return what was asked for; all that is pending now are leaves."""
         for leaf, given in self.pending.items():
-            g = given if self.rows else dense(given)
+            g = given if self._stays_by_rows(given) else dense(given)
             self.pending[leaf] = g
             if leaf.watch is not None or self.useful is not None:
                 self.pending[leaf] = self._settle(leaf, g)
         return self.pending if self.useful is None else self.found
+
+    def _stays_by_rows(self, given: Any) -> bool:
+        """Tell whether a gradient of a leaf is left by rows, if it is one."""
+        return self.rows
 
 
 def _add_large(a: Any, b: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device import CPU
 from ..core.dispatch import run
 from ..core.dtype import as_dtype, is_float
 from ..core.errors import ArgumentTypeError, GradientError
@@ -26,7 +27,7 @@ from ..core.modes import (
 from ..core.op import F
 from ..core.shape import TensorType
 from ..core.tape import OUTPUT, TapeNode
-from ..core.tensor import PLAIN, Tensor, constant, wrap
+from ..core.tensor import PLAIN, Tensor, constant, placed_like, wrap
 from ..core.tree import flatten
 from ..graph.graph import Graph
 from ..graph.node import Node as GraphNode
@@ -147,7 +148,7 @@ class LinearPart:
         if known is None:
             place = self.tracer.parameter(_type_of(x), "value")
             # Not the tensor itself, to which the program may write later.
-            known = self.kept[id(x)] = place, (wrap(x._value) if _is_plain(x) else x, x)
+            known = self.kept[id(x)] = place, (_snapshot(x) if _is_plain(x) else x, x)
         return self._wrapped(known[0])
 
     def _wrapped(self, value: Value) -> Unknown:
@@ -158,6 +159,10 @@ class LinearPart:
 
 def _type_of(x: Tensor) -> TensorType:
     return TensorType(x.shape, x.dtype)
+
+
+def _snapshot(x: Any) -> Tensor:
+    return placed_like(x, wrap(x._value))
 
 
 def _is_plain(x: Any) -> bool:
@@ -211,7 +216,7 @@ def _results(node: GraphNode, values: dict[Value, Any]) -> Sequence[Any]:
 
 
 def _arrays_suffice(tensors: Sequence[Any]) -> bool:
-    if current_transform() is not None:
+    if current_transform() is not None or any(x.device != CPU for x in tensors):
         return False
     return not is_grad_enabled() or not any(x.requires_grad for x in tensors)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.anomaly import detecting_anomaly
+from ..core.device import CPU
 from ..core.device_array import on_devices
 from ..core.errors import ArgumentTypeError, GradientError, ShapeError
 from ..core.imports import deferred_imports
@@ -21,7 +22,7 @@ from ..core.modes import GradMode, current_recorder, modes, refuse_recording
 from ..core.op import F
 from ..core.row_sparse import RowSparse, add_gradients
 from ..core.tape import FanNode, output_node
-from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
+from ..core.tensor import Tensor, check_gradient_device, placed_like, wrap, wrap_with_node
 from .anomaly import checked
 from .engine import AnyNode, GradientsOf, ReverseWalk, as_tensor
 from .exchangers import exchangers
@@ -59,7 +60,7 @@ def backward(
         backward_and_exchange(tensor, seed, retain=retain, create_graph=create_graph)
         return
     raw = not create_graph and not on_devices()
-    walk = TapeWalk(raw=raw, retain=retain, rows=raw)
+    walk = TapeWalk(raw=raw, retain=retain, rows=not create_graph)
     for leaf, grad in walk.run([tensor._node], [seed], record=create_graph).items():
         accumulate(leaf, grad)
 
@@ -141,6 +142,9 @@ class TapeWalk(ReverseWalk):
 
     def _special(self) -> GradientsOf | None:
         return checked(self._gradients) if detecting_anomaly() else super()._special()
+
+    def _stays_by_rows(self, given: Any) -> bool:
+        return self.rows and (self.raw or given.device == CPU)  # devices take steps on all rows
 
     def _rule(self, node: Any) -> tuple[Callable[..., Sequence[Any]], Any]:
         if self.raw:
@@ -242,6 +246,7 @@ def checked_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
             f"{what}: gradient must have the tensor's shape {tensor.shape}. "
             f"Received: {gradient.shape}"
         )
+    check_gradient_device(tensor, gradient, f"{what}: gradient")
     matching: Tensor = gradient.to(tensor.dtype)
     return matching
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from ..core.dispatch import run
 from ..core.errors import GradientError, Site
-from ..core.modes import enable_grad
+from ..core.modes import enable_grad, is_grad_enabled
 from ..core.row_sparse import RowSparse, dense, gradient_parts
 from ..core.shape import Shape
 from ..core.tape import FREED, FanNode, Leaf, make_node, output_node
-from ..core.tensor import Tensor, wrap, wrap_with_node
+from ..core.tensor import PLAIN, Tensor, placed_like, wrap, wrap_with_node
 from ..graph.call import ProgramCall
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, resolve_attrs
@@ -172,8 +172,14 @@ class CompiledCall:
         return [g if parent.__class__ is Leaf else dense(g) for parent, g in found]
 
     def linked(self, node: Any, saved: Any, gs: Sequence[Tensor]) -> Sequence[Any]:
-        """Return these gradients as tensors that can be differentiated again."""
+        """Return these gradients as tensors that can be differentiated again, if they are to be.
+
+        Beside tensors on devices all gradients are tensors; then the program may run on its device.
+        """
         history, kept = saved
+        if not is_grad_enabled() and all(type(g) in PLAIN for g in gs):
+            found = history.pull_back(kept, [g._value for g in gs])
+            return [placed_like(gs[0], wrap(dense(g))) for g in found]
         return [dense(g) for g in history.pull_back_linked(node.parents, kept, gs)]
 
 

@@ -301,7 +301,8 @@ class Recorder(Tracer):
         where = tensor.device
         if where != CPU and not is_placed(tensor._value):
             self.refuse(f"a tensor is on {str(where)!r}")
-        if where == CPU and self._devices and is_called_by_weft(_THROUGH):
+        learned = tensor.requires_grad
+        if where == CPU and self._devices and not learned and is_called_by_weft(_THROUGH):
             return  # what Weft makes on the way goes where it is needed
         self._devices.add(where)
         if len(self._devices) > 1:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .device_array import DeviceArray, is_placed, runtime
 from .dtype import is_float
 from .modes import modes
+from .op import find_op
 
 detecting: ContextVar[bool] = ContextVar("weft_detecting_anomaly", default=False)
 
@@ -27,5 +29,17 @@ def has_nan(value: Any) -> bool:
         return False
     if getattr(value, "is_sparse", False):
         return has_nan(value.values)
-    array = np.asarray(getattr(value, "_value", value))
+    array = getattr(value, "_value", value)
+    if is_placed(array):
+        return is_float(array.dtype) and _has_nan_there(array)
+    array = np.asarray(array)
     return is_float(array.dtype) and bool(np.isnan(array).any())
+
+
+def _has_nan_there(value: DeviceArray) -> bool:
+    """Ask the device; only the answer is copied."""
+
+    def asked(op: str, x: Any, *attrs: Any) -> Any:
+        return runtime.get().launch(find_op(op), (x,), attrs, value.device)
+
+    return bool(asked("any", asked("isnan", value), tuple(range(value.ndim)), False).item())

@@ -178,10 +178,10 @@ def _decorated(mode: GradMode, fn: Any, what: str) -> Any:
 
 def current_interpreter() -> Interpreter | None:
     """Return the interpreter of this context, or None for plain eager execution."""
-    return _interpreter.get(modes.base) if modes.interpreters else None
+    return _interpreter.get() or modes.base if modes.interpreters else None
 
 
-# The same, called on `modes.base`, for code that has asked `modes` itself.
+# The same for code that asks `modes` itself; where it is None, `modes.base` may have come since.
 interpreter_here = _interpreter.get
 
 
@@ -280,8 +280,7 @@ class interpret_with:  # noqa: N801  (a context manager used like a function)
         """Make the interpreter current."""
         # Inside another one this context is counted already.
         self._counted = self._interpreter is not None and _interpreter.get() is None
-        chosen = self._interpreter
-        self._token = _interpreter.set(modes.base if chosen is None else chosen)
+        self._token = _interpreter.set(self._interpreter)
         if self._counted:
             modes.count_interpreter(+1)
         return self._interpreter

@@ -18,7 +18,7 @@ from .dim import Dim, may_equal
 from .dim.number import RealDim
 from .errors import ArgumentTypeError, DTypeError, ShapeError
 from .masked import check_unmasked, plain_array
-from .tensor import Tensor, constant
+from .tensor import Constant, Tensor, constant
 
 Number = bool | int | float
 
@@ -203,9 +203,16 @@ def common_dtype(operands: Sequence[Any]) -> dt.DType:
 
 
 def to_dtype(x: Any, dtype: dt.DType) -> Any:
-    """Return a tensor or a number as a tensor of a dtype, by a recorded cast; None stays None."""
+    """Return a tensor or a number as a tensor of a dtype, by a recorded cast; None stays None.
+
+    A literal stays one, which goes where the tensors beside it are.
+    """
     if isinstance(x, Tensor):
-        return x if x.dtype == dtype else find("cast")(x, dtype)
+        if x.dtype == dtype:
+            return x
+        if x.__class__ is Constant:
+            return constant(x._value.astype(dtype))
+        return find("cast")(x, dtype)
     if isinstance(x, Dim):
         return find("size_value")(x, dtype)
     return x if x is None else constant(scalar_array(x, dtype))

@@ -16,7 +16,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 from .device import CPU, check_device, device, scopes
-from .device_array import PRESENCE, DeviceArray, has_own_memory, moved, runtime, to_device
+from .device_array import (
+    PRESENCE,
+    DeviceArray,
+    has_own_memory,
+    is_placed,
+    moved,
+    runtime,
+    to_device,
+)
 from .dispatch import wrap_values
 from .errors import GENERATED_PREFIX, PACKAGE_DIR, ArgumentError
 from .op import F, Op
@@ -87,16 +95,14 @@ class Marking:
             return self._run_function(op, inputs, attrs)
         if op.transfers:
             return place(op.specialized.execute(inputs, attrs), device(attrs[0]))
-        found = {x.device: None for x in inputs if x is not None and x.__class__ is not Constant}
-        where = common_device(op.name, found) if found else check_device(None)
+        where = _device_among(op.name, inputs)
         if has_own_memory(where):
             return _placed_execute(op, where)(tuple([_on(x, where) for x in inputs]), attrs)
         return self._marked(op.specialized.execute(inputs, attrs), where)
 
     def _run_function(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run a function of the user's that has its own derivative; its operations come here."""
-        found = {x.device: None for x in inputs if x is not None and x.__class__ is not Constant}
-        where = common_device(op.name, found) if found else check_device(None)
+        where = _device_among(op.name, inputs)
         result = op.specialized.execute(inputs, attrs)
         return result if has_own_memory(where) else self._marked(result, where)
 
@@ -148,16 +154,36 @@ def _on(x: Any, where: device) -> Any:
     return wrap_with_node(to_device(x._value, where), x._node)
 
 
-def common_device(what: str, found: Iterable[device]) -> device:
+def _device_among(what: str, inputs: Iterable[Any]) -> device:
+    """Return the device of operands; that of the context if they are literals only."""
+    operands = [x for x in inputs if x is not None and x.__class__ is not Constant]
+    found = {x.device: None for x in operands}
+    if not found:
+        return check_device(None)
+    learned = len(found) > 1 and any(_is_learned_array(x) for x in operands)
+    return common_device(what, found, learned=learned)
+
+
+def _is_learned_array(x: Tensor) -> bool:
+    """Tell whether a tensor is an array with a gradient: one on a device would not fit it."""
+    return x.requires_grad and not is_placed(x._value)
+
+
+def common_device(what: str, found: Iterable[device], *, learned: bool = False) -> device:
     """Return the device that all operands are on; raise if the user mixes two.
 
-    What Weft makes itself on the way, a mask say, goes where it is needed.
+    What Weft makes itself on the way, a mask say, goes where it is needed. That is never `learned`:
+    parameters of a module that was not moved are the user's, however they come here.
     """
     first, *others = sorted(found, key=lambda where: where == CPU)
-    if others and (others != [CPU] or not is_called_by_weft()):
+    left = learned and has_own_memory(first)
+    if others and (others != [CPU] or left or not is_called_by_weft()):
+        move = f"x.to({str(others[0])!r})"
+        if left:
+            move = f"x.to({str(first)!r}) or model.to({str(first)!r})"
         raise ArgumentError(
             f"{what}: operands are on {first!r} and {others[0]!r}; move one of them first, "
-            f"x.to({str(others[0])!r}) for example"
+            f"{move} for example"
         )
     return first
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 META = ("_shape", "_dtype")
 # The rules of interpreters run plain operations: an interpreter somewhere is not one here.
-INTERPRETED = "(modes.interpreters and interpreter_here(modes.base) is not None)"
+INTERPRETED = "(modes.interpreters and (interpreter_here() or modes.base) is not None)"
 
 
 # What a generated backward multiplies and negates with. On arrays the ufuncs themselves are called:

@@ -589,6 +589,17 @@ def _check_grad_value(tensor: Tensor, grad: Any) -> None:
         raise ShapeError(f".grad must have shape {tensor.shape}. Received: {grad.shape}")
     if grad.dtype != tensor.dtype:
         raise DTypeError(f".grad must have dtype {tensor.dtype}. Received: {grad.dtype}")
+    check_gradient_device(tensor, grad, ".grad")
+
+
+def check_gradient_device(tensor: Tensor, grad: Any, what: str) -> None:
+    """Raise if a given gradient is on another device than its tensor."""
+    if modes.base is None or grad.device == tensor.device:
+        return
+    raise ArgumentError(
+        f"{what} must be where its tensor is, on {str(tensor.device)!r}. Received: one on "
+        f"{str(grad.device)!r}; give x.to({str(tensor.device)!r})"
+    )
 
 
 def _rebuild(

@@ -50,7 +50,7 @@ class Cell(Wrapped):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; inside of a batched one, put the call off as a whole."""
-        run: Any = interpreter_here(modes.base) if modes.interpreters else None
+        run: Any = interpreter_here() if modes.interpreters else None
         if not hasattr(run, "defers"):
             return self.fn(*args, **kwargs)
         if not kwargs:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.dispatch import run
 from ..core.facts import operations
 from ..core.modes import current_interpreter, interpret_with
 
@@ -42,10 +43,7 @@ class CountFlops:
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation and count it."""
         with interpret_with(self._below):
-            if self._below is None:
-                result = op.specialized.execute(inputs, attrs)
-            else:
-                result = self._below.apply(op, inputs, attrs)
+            result = run(op, inputs, attrs)
         self.total += flops_of(op, inputs, attrs, result)
         return result
 

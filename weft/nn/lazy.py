@@ -55,7 +55,7 @@ class OpenInput(Module):
 
     def _new_parameter(self, name: str, size: int | None, dtype: Any, device: Any) -> Parameter:
         if size is None:
-            return UninitializedParameter(dtype)
+            return UninitializedParameter(dtype, device=device)
         return new_parameter(self._shapes(size)[name], dtype, device)
 
     @eagerly
@@ -67,7 +67,7 @@ class OpenInput(Module):
             if isinstance(tensor, UninitializedParameter):
                 tensor.materialize(shape)
             elif tensor is not None:
-                self.__dict__[name] = zeros(shape, dtype=tensor.dtype)
+                self.__dict__[name] = zeros(shape, dtype=tensor.dtype, device=tensor.device)
         setattr(self, self._size_name, size)
         count_change()
         del self.__dict__["_pending"]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from ..autodiff.reverse import forget_gradients
 from ..core import dtype as dt
-from ..core.device import check_device, is_device
+from ..core.device import CPU, check_device, is_device
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.imports import injected
 from ..core.modes import current_tracer, eagerly, modes
@@ -377,8 +377,8 @@ class Module:
         return self.to(dt.bfloat16())
 
     def cpu(self: M) -> M:
-        """Return the module itself, which is on the CPU."""
-        return self
+        """Put all parameters and buffers on the CPU."""
+        return self.to(device=CPU)
 
     # -- hooks -------------------------------------------------------------------------------------
 

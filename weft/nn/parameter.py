@@ -55,13 +55,13 @@ class UninitializedParameter(Parameter):
 
     __slots__ = ()
 
-    def __init__(self, dtype: Any = None, requires_grad: bool = True) -> None:
-        super().__init__(empty((0,), dtype=dtype), requires_grad)
+    def __init__(self, dtype: Any = None, requires_grad: bool = True, device: Any = None) -> None:
+        super().__init__(empty((0,), dtype=dtype, device=device), requires_grad)
 
     @eagerly
     def materialize(self, shape: Shape) -> Parameter:
         """Take a shape, with arbitrary values, and become a Parameter."""
-        self._value = empty(shape, dtype=self.dtype)._value
+        self._value = empty(shape, dtype=self.dtype, device=self.device)._value
         self.__class__ = Parameter  # type: ignore[assignment]  # the two have one layout
         return self
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.device import AUTO
 from ..core.errors import ArgumentTypeError, GraphError
 from ..core.modes import eagerly
+from ..core.placing import place
 from ..core.tensor import Tensor, wrap
 from ..graph.session import Session
 from ..graph.symbol import Symbol
@@ -27,9 +29,10 @@ def starting_value(data: Any, what: str) -> Tensor:
 
 def _computed(symbol: Symbol, what: str) -> Tensor:
     try:
-        return wrap(Session(symbol.graph, compiled=False).run(symbol))
+        value = wrap(Session(symbol.graph, compiled=False).run(symbol))
     except GraphError as error:
         raise GraphError(
             f"{what} needs a value now, and {symbol.name} has none before a run ({error}); "
             "give numbers, an array, or a tensor made outside of the graph"
         ) from None
+    return value if symbol.device == AUTO else place(value, symbol.device)

@@ -80,7 +80,7 @@ def tensor(
     """
     kind = data.__class__
     if modes.interpreters and (kind is int or kind is float):
-        found: Any = interpreter_here(modes.base)
+        found: Any = interpreter_here()
         is_plain = dtype is None and device is None and requires_grad is False
         if is_plain and hasattr(found, "defers"):  # where thousands are made
             return cast("Tensor", found.number(data))
@@ -324,7 +324,7 @@ def _filled(
     sizes = as_shape(shape[0] if len(shape) == 1 else shape, f"{what}: shape")
     wanted = default_float() if dtype is None else as_dtype(dtype)
     if modes.interpreters and device is None and requires_grad is False and fill in _ALIKE:
-        deferral: Any = interpreter_here(modes.base)
+        deferral: Any = interpreter_here()
         if hasattr(deferral, "defers") and is_known(sizes):  # where thousands are made
             check_allocation(what, sizes, wanted)
             return cast("Tensor", deferral.filled(fill, sizes, wanted))

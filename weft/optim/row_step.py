@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device_array import is_placed
 from ..core.dtype import Array
 from ..core.errors import GradientError, IndexOutOfRange
 from ..core.op import F
@@ -35,9 +36,12 @@ def check_forms(
         name = type(optimizer).__name__
         if not isinstance(g, RowSparse):
             if not optimizer.takes_dense:
+                way = "build its layer with sparse=True"
+                if is_placed(p._value):
+                    way = f"on {str(p.device)!r} all are dense; leave the layer on the CPU"
                 raise GradientError(
                     f"{name} takes row-sparse gradients alone; {_shown(group, p)}, has a "
-                    "dense one: build its layer with sparse=True, or give it to Adam"
+                    f"dense one: {way}, or give it to Adam"
                 )
         elif rule.whole is not None:
             raise GradientError(

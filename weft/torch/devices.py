@@ -1,4 +1,4 @@
-"""Devices: there is the CPU, and what PyTorch asks about others is answered so."""
+"""Devices: the CPU, those of Weft's by its names, and what PyTorch asks about GPUs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def usable_device(where: Any) -> Any:
     if kind == "meta":
         raise RuntimeError("there is no device 'meta': every tensor has a value; use 'cpu'")
     try:
-        return core_device(where)
+        return core_device(name)
     except WeftError as error:
         raise phrase(error, "device", {"device": where}) from None
 
@@ -78,11 +78,12 @@ class device(metaclass=_DeviceClass):  # noqa: N801  (PyTorch's name)
         return hash(str(self))
 
     def __enter__(self) -> device:
-        usable_device(self)
+        usable_device(self).__enter__()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Leave the context."""
+        """Return to the device of before."""
+        usable_device(self).__exit__(*exc)
 
 
 def conversion(targets: tuple[Any, ...], dtype: Any, where: Any) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.device import CPU, current_device
 from .devices import device, usable_device
 from .names import names
 from .nn import functional, tables
@@ -19,16 +20,21 @@ _NETWORK = names("""
     threshold_ triplet_margin_loss binary_cross_entropy_with_logits hardshrink
 """)
 _precision = ["highest"]
+_default: list[Any] = []  # the device that was set, as a context that was entered
 
 
 def get_default_device() -> Any:
     """Return where tensors are made."""
-    return device("cpu")
+    return device(current_device())
 
 
 def set_default_device(device: Any) -> None:
-    """Say where tensors are made: on the CPU."""
-    usable_device(device)
+    """Say where this thread makes tensors; None is the CPU."""
+    where = usable_device("cpu" if device is None else device)
+    if _default:
+        _default.pop().__exit__()
+    if where != CPU:
+        _default.append(where.__enter__())
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -82,7 +82,7 @@ def indexed(input: Any, spec: tuple[Any, ...]) -> Any:
     window = IndexWindow(spec)
     if not (is_transformed() or input.symbolic):
         try:
-            window.array(input._value)
+            window.array(np.broadcast_to(False, input.shape))
         except IndexError:
             raise IndexError(_bad_index(spec, input.shape)) from None
     return view_of(input, window)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import tensor as core
+from ..core.device_array import is_placed
 from ..core.modes import (
     current_recorder,
     current_tracer,
@@ -60,7 +61,7 @@ def view_of(base: Any, window: Window) -> Any:
         return _symbolic_view(base, window)
     view: Any = object.__new__(View)
     _set_up(view, base, window)
-    view._cached = view._own = None
+    view._cached = view._own = view._placed = None
     view._first = weakref.ref(view._base._value) if window.several else None
     view._tracked = base._node is not None and (not modes.grad_overrides or is_grad_enabled())
     return view
@@ -166,20 +167,38 @@ def check_writable(view: Any, value: Any) -> None:
 class View(Viewing, Tensor):
     """A view of a tensor that has a value."""
 
-    __slots__ = ("_cached", "_first", "_own", "_tracked", "_where", "_window", "is_view_of")
+    __slots__ = (
+        "_cached",
+        "_first",
+        "_own",
+        "_placed",
+        "_tracked",
+        "_where",
+        "_window",
+        "is_view_of",
+    )
 
     _cached: Any
     _first: Any
     _own: Any
+    _placed: tuple[Any, Any] | None
 
     @property
     def _value(self) -> Any:
-        return self._window.array(self.is_view_of._value)
+        value = self.is_view_of._value
+        return self._on_device(value) if is_placed(value) else self._window.array(value)
 
     @_value.setter
     def _value(self, value: Any) -> None:
         with no_grad():
-            write_through(self, core.wrap(np.asarray(value)))
+            write_through(self, core.wrap(value if is_placed(value) else np.asarray(value)))
+
+    def _on_device(self, value: Any) -> Any:
+        """Return what is seen of a value of a device, which nobody changes: computed once."""
+        known = self._placed
+        if known is None or known[0]() is not value:
+            known = self._placed = weakref.ref(value), self._window.placed(value)
+        return known[1]
 
     @property
     def _node(self) -> Any:
@@ -206,7 +225,7 @@ class View(Viewing, Tensor):
             raise RuntimeError(NOT_COPIED)
         if (recorder := current_recorder()) is not None:
             recorder.refuse("it copies a view of a tensor from outside")
-        made = memo[id(self)] = wrap(np.array(self._value))
+        made = memo[id(self)] = wrap(self._value.copy())
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device_array import DeviceArray
+from ..core.modes import interpret_with, no_grad
 from ..core.op import F
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
 from ..ops.index import explicit
 from .geometry import Geometry
 
@@ -37,6 +39,11 @@ class Window(ABC):
     @abstractmethod
     def array(self, base: Array) -> Array:
         """Return what is seen of an array."""
+
+    def placed(self, base: DeviceArray) -> Any:
+        """Return what is seen of a value in the memory of a device, by an operation there."""
+        with interpret_with(None), no_grad():
+            return self.read(wrap(base))._value  # type: ignore[arg-type]  # as tensors hold it
 
     @abstractmethod
     def geometry(self, base: Geometry) -> Geometry:

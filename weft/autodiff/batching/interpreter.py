@@ -12,7 +12,7 @@ from ...core.batching import BatchedCall, rule_of
 from ...core.dispatch import run
 from ...core.errors import ArgumentError
 from ...core.imports import deferred_imports
-from ...core.modes import interpret_with, run_below
+from ...core.modes import interpret_with, modes, run_below
 from ...core.op import elementwise, random
 from .batched import Batched, BatchLevel, make_batched
 from .draws import DRAWS, RANDOMNESS
@@ -66,7 +66,7 @@ class BatchInterpreter:
         if rank and (not even or shared >= rank):
             flags = tuple([isinstance(x, Batched) and x.level is level for x in inputs])
             return self._run(op, inputs, flags, attrs)
-        below = self.below
+        below = self.below or modes.base  # which is there since a tensor came to be on a device
         if below is None:
             out = op.specialized.execute(tuple(operands), attrs)
         else:

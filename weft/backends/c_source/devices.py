@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ...core.cached_property import cached_property
+from ...core.device_array import DeviceError
 from ...core.dtype import DType
+from ...core.errors import WeftError
 from ...core.shape import Shape, size_of
 from ...lower.program import KernelProgram, Sources
 from ...plan.device import Device
@@ -32,7 +38,9 @@ class SourceBackend:
     @cached_property
     def driver(self) -> Driver:
         """The driver of the device, opened when it is first needed."""
-        return self._open()
+        made = self._open()
+        _opened.append((self.name, made))
+        return made
 
     def describe(self) -> Device:
         """Return what is known about the device."""
@@ -94,3 +102,37 @@ class SourceDevices(SourceBackend):
         if index not in self._made:
             self._made[index] = SourceBackend(f"{self._kind}:{index}", lambda: self._opened(index))
         return self._made[index]
+
+
+# -- processes that end, and those that are forked ------------------------------------------------
+
+_ASKED = ("allocate", "write", "read", "copy", "load", "launch", "wait")  # that threads may answer
+_opened: list[tuple[str, Driver]] = []
+
+
+def _refuse(name: str, *args: Any, **kwargs: Any) -> NoReturn:
+    raise DeviceError(
+        f"{name} belongs to the process that this one was forked from, with the threads that work "
+        "for it; start processes that use devices by multiprocessing.get_context('spawn'), and let "
+        "a DataLoader put batches there: DataLoader(..., device=...)"
+    )
+
+
+def _leave_to_parent() -> None:
+    """Let drivers that were open refuse in a forked process: they would wait without end."""
+    for name, driver in _opened:
+        for asked in _ASKED:
+            setattr(driver, asked, partial(_refuse, name))
+    _opened.clear()
+
+
+@atexit.register
+def _finish() -> None:
+    """Wait for what nobody has read: threads of drivers crash if they are ended at work."""
+    for _, driver in _opened:
+        with suppress(WeftError):  # of a kernel that failed: who would have read it is gone
+            driver.wait()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

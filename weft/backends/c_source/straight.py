@@ -37,7 +37,7 @@ class StraightRun:
     ) -> None:
         self._pool, self._counts = pool, pool.counts
         self._constants = constants  # whose memory would else be other values' before the last run
-        self._lock, self._launch = code.lock, code.driver.launch
+        self._lock, self._driver = code.lock, code.driver
         program = code.program
         made = list(dict.fromkeys(view.buffer for view in program.fetches))
         self._shelves = [pool.shelf(buffer.shape, buffer.dtype) for buffer in made]
@@ -56,12 +56,13 @@ class StraightRun:
         blocks = [pool.allocated(shelf) for shelf in self._shelves]
         handles = [x.block.memory.handle for x in feeds]
         handles += [block.memory.handle for block in blocks]
+        ask = self._driver.launch
         with self._lock:
             for launch, fixed, changing in self._steps:
                 pointers = fixed.copy()  # so that memory of this run is not held on to
                 for argument, value, offset in changing:
                     pointers[argument] = handles[value], offset
-                self._launch(launch, pointers)
+                ask(launch, pointers)
         self._counts["programs"] += 1
         name = pool.name
         return [

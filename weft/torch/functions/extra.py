@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core import dtype as dt
 from ...core import tensor as core
+from ...core.device_array import held_like
 from ...core.op import F
 from .. import return_types
 from .. import view_functions as views
@@ -157,7 +158,7 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     count = int(np.prod(wanted, dtype=np.int64))
     made = np.zeros(count, self.dtype)
     made[: min(count, flat.size)] = flat[:count]
-    self._value = made.reshape(wanted)
+    self._value = held_like(self._value, made.reshape(wanted))
     return self
 
 
