@@ -255,6 +255,28 @@ def test_writing_in_place_is_of_one_example():
         wf.batched(outside)([1.0])
 
 
+def test_writing_at_an_index_is_put_off():
+    """A memory: what is written into it are values of the example, and nothing runs for it."""
+    weight = wf.tensor([2.0, 3.0], requires_grad=True)
+
+    def memory(n):
+        x = wf.zeros(3)
+        x[1:] = weight * n
+        x[0] = x[1] * 2.0
+        x[wf.tensor([2])] = n
+        return x.sum()
+
+    function = wf.batched(memory)
+    for planned in (0, 2):
+        weight.grad = None
+        results = function([1.0, 2.0])
+        sum(results).backward()
+        assert [float(x) for x in results] == [7.0, 14.0]
+        assert weight.grad.tolist() == [9.0, 0.0]
+        stats = function.plan().stats()
+        assert (stats["rounds"], stats["planned"]) == (1, planned)
+
+
 def test_devices():
     x = wf.tensor([1.0, 2.0], device="reference", requires_grad=True)
     results = wf.batched(lambda n: (x * wf.tensor(n, device="reference")).sum())([1.0, 2.0])
