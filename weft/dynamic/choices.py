@@ -195,17 +195,20 @@ def other_paths(
 class KnownAhead(NamedTuple):
     """Values of an example that were computed before it was found that it goes another way.
 
-    first   the number of its first one there
-    last    its own number of the last one that its code computes all the same
+    first    the number of its first one there
+    last     its own number of the last one that its code computes all the same
+    places   in how many places numbers were data when these were counted: where one became data
+             since, its code counts otherwise
     """
 
     values: RanValues
     first: int
     last: int
+    places: int
 
     def value(self, number: int, kind: int) -> Array | None:
         """Return a value by its own number, if it is known."""
-        if number > self.last:
+        if not 0 <= number <= self.last:
             return None
         row = self.values.rows[self.first + number - self.values.start]
         found: Array = self.values.arrays[kind][row]

@@ -186,7 +186,10 @@ class ManyCalls:
             return dict.fromkeys(chosen)
         values = self.run.ran_values()
         found = other_paths([seen[i].plan.choices for i in chosen], firsts, values)
-        return {chosen[k]: KnownAhead(values, firsts[k], last) for k, last in found.items()}
+        return {
+            chosen[k]: KnownAhead(values, firsts[k], last, seen[chosen[k]].plan.places)
+            for k, last in found.items()
+        }
 
     def _plans_of_paths(self) -> list[NewPlan]:
         """Return new plans of the examples whose code has read values."""

@@ -66,6 +66,7 @@ class ExamplePlan:
     looks     what the code saw of the tensors in the example, by their numbers
     choices   what the code found of the values that it read, if it read some: the plan holds only
               if a batch comes out the same
+    places    in how many places numbers were data when the code ran
     """
 
     columns: Ints
@@ -81,6 +82,7 @@ class ExamplePlan:
         self.is_single = self.nest.kind is None and self.leaves[0].__class__ is ValueLeaf
         self.looks: dict[int, Array] = {}
         self.choices: PathChoices | None = None
+        self.places = 0
 
     def __len__(self) -> int:
         """Return how many rows it has."""

@@ -230,8 +230,9 @@ class PutOffRun:
         Until then the values of an example are numbered side by side.
         """
         self.has_read = True
-        found: np.ndarray[Any, Any] | None
-        found = self.state.ahead.value(x.index - self.state.first, x.kind)
+        state, found = self.state, None
+        if state.ahead.places == self.table.data_places:
+            found = state.ahead.value(x.index - state.first, x.kind)
         return found
 
     def wait(self, x: DeferredTensor) -> None:

@@ -114,6 +114,7 @@ class SignatureTable:
         self.slots: dict[Any, Slot] = {}
         self.all: list[BatchSignature] = []
         self.literals: dict[Any, set[bytes]] = {}  # numbers that were met in one place
+        self.data_places = 0  # where so many were met that they are data
         self.arity = np.zeros(0, np.int64)  # of each signature
         self.results = np.zeros(0, np.int64)
         self.result_columns = ResultColumns(np.zeros(0, np.int64), np.zeros(1, np.int64))
