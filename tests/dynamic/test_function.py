@@ -9,6 +9,8 @@ import pytest
 
 import weft as wf
 from tests.dynamic.trees import TreeNet, random_trees
+from weft.dynamic import many_calls, suspension
+from weft.dynamic.results import ExampleError
 
 
 def gradients_of(net, losses):
@@ -159,6 +161,32 @@ def test_what_fails_when_it_runs_names_its_example_and_line():
     results = wf.batched(row_sum, errors="collect")([1, 2, 77, 3])
     assert [float(x) for x in (results[0], results[3])] == [5.0, 13.0]
     assert results[2].index == 2
+
+
+@pytest.mark.parametrize("kind", [suspension.GreenletTask, suspension.ThreadTask, None])
+def test_what_fails_before_values_are_read_names_its_example(kind, monkeypatch):
+    """The example that reads, and so has what was put off run, need not be the one at fault."""
+    monkeypatch.setattr(many_calls, "task_class", lambda: kind or suspension.ThreadTask)
+
+    def read(word):
+        if word == 3:
+            raise ValueError("no such word")
+        found = row_sum(word)
+        return found * 2.0 if word == 5 or found > 0 else found
+
+    function = wf.batched(read)
+    function.reads = kind is not None
+    with pytest.raises(IndexError, match="77 is out of range") as caught:
+        function([1, 2, 77, 5])
+    assert "example 2 of 4, at test_function.py:" in caught.value.__notes__[0]
+    collecting = wf.batched(read, errors="collect")
+    collecting.reads = kind is not None
+    for _ in range(3):
+        results = collecting([1, 2, 77, 5, 3])
+        assert [float(x) for x in (*results[:2], results[3])] == [10.0, 18.0, 42.0]
+        assert [x.index for x in results if isinstance(x, ExampleError)] == [2, 4]
+        assert isinstance(results[2].error, IndexError)
+        assert "no such word" in str(results[4])
 
 
 def test_rows_named_by_numbers_are_data():

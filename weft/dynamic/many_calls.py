@@ -92,9 +92,12 @@ class ManyCalls:
             if not self._is_unchanged():
                 raise refused.error from None
             self._run_with_plain_numbers()
-        except BaseException:
+        except BaseException as error:
             self._stop()
-            raise
+            failed = self.run.is_broken and isinstance(error, ERRORS) and not is_from_signal(error)
+            if not failed:
+                raise
+            self._run_one_by_one(error)
 
     def _run_with_plain_numbers(self) -> None:
         """Run all code again, with Python's own floats where it reads such, as it does from now on.
@@ -211,22 +214,21 @@ class ManyCalls:
         ]
 
     def _finish(self) -> None:
-        """Run all that was put off; what fails then is looked for one by one, with its line."""
+        """Run all that was put off."""
         needed = None
         if self.run.records.is_new:
             leaves = flatten(self.found)[0]
             needed = [x.index for x in leaves if x.__class__ is DeferredTensor]
-        try:
-            self.run.close(needed)
-        except ERRORS as error:
-            if is_from_signal(error):
-                raise
-            if self.function.errors == "raise":
-                self._blame(error)
-            for i, example in enumerate(self.examples):
-                self.found[i] = self._alone(i, example)
+        self.run.close(needed)
 
-    def _blame(self, error: Exception) -> NoReturn:
+    def _run_one_by_one(self, error: BaseException) -> None:
+        """Look for an operation that failed when it ran: it may be that of any example."""
+        if self.function.errors == "raise":
+            self._blame(error)
+        for i, example in enumerate(self.examples):
+            self.found[i] = self._alone(i, example)
+
+    def _blame(self, error: BaseException) -> NoReturn:
         """Raise the error of the first example that fails alone, or that of all together."""
         for i, example in enumerate(self.examples):
             try:
@@ -239,11 +241,9 @@ class ManyCalls:
     def _alone(self, i: int, example: Any) -> Any:
         """Return the result of one example that is run without the others, or its error."""
         try:
-            found = ManyCalls(self.function, [example], self.shared, self.start + i)
-            with interpret_with(found.run):
-                found._begin(0, example)
-                while found.waiting:
-                    found._go_on()
+            found = ManyCalls(self.function, self.examples, self.shared, self.start)
+            found._notes_reads = False
+            found._run_code([i])
             found.run.close()
         except ERRORS:
             try:
@@ -251,7 +251,7 @@ class ManyCalls:
             except Exception as error:
                 return ExampleError(i, error)
             raise
-        return settled(found.run, found.found)[0]
+        return settled(found.run, found.found[i : i + 1])[0]
 
     # -- one example -------------------------------------------------------------------------------
 
@@ -307,6 +307,8 @@ class ManyCalls:
         try:
             result = checked(self.function.fn(example, *self.shared), i)
         except Exception as error:
+            if self.run.is_broken:  # it need not be this example whose operation has failed
+                raise
             if state.reads is not None and state.reads.gave_numbers:
                 raise NumbersRefusedError(error) from None
             explain_depth(error, example)

@@ -48,6 +48,7 @@ class PutOffRun:
         self.plan = BatchPlan(table)
         self.has_read = False  # whether a value was read
         self.has_looked = False  # whether all examples see what no plan knows
+        self.is_broken = False  # whether an operation has failed: what it was to give is not there
         self.shared = SharedTensors(self)
         self.closed: list[ClosedValues] = []
         self.turns: Turns | None = None  # whose operations there are, if that is to be known
@@ -148,7 +149,11 @@ class PutOffRun:
 
     def _run(self, operations: PutOffOperations, rows: Any, records: Records) -> None:
         plan = scheduled(operations, self.table, rows, self.start, self.store.size)
-        self._run_batches(plan, records)
+        try:
+            self._run_batches(plan, records)
+        except BaseException:
+            self.is_broken = True
+            raise
 
     def _run_batches(self, plan: BatchSchedule, records: Records) -> None:
         store, known = self.store, dict[BatchSignature, list[Any]]()
