@@ -45,7 +45,8 @@ class ManyCalls:
         refuse_recording("wf.batched runs what it puts off by programs of its own", in_parts=True)
         self.function, self.examples, self.shared, self.start = function, examples, shared, start
         table, self.plans = function.begin()
-        self.context = self.plans.context(shared)
+        self._shared_walk = self.plans.walk(shared)
+        self.context = self.plans.context(self._shared_walk)
         self.run = self._new_run(table)
         self.found: list[Any] = [None] * len(examples)
         self.waiting: list[tuple[int, ExampleState, Any]] = []
@@ -77,7 +78,8 @@ class ManyCalls:
         """Run all examples, and return their results as the function was asked to."""
         with rare_collection:
             self._run_all()
-            self.plans.keep(self._new, self.run.table.all)
+            if self._shared_walk is None or self._shared_walk.is_same():
+                self.plans.keep(self._new, self.run.table.all)
             return reduced(self.function.reduce, self.run, self.found)
 
     def _run_all(self) -> None:
@@ -338,7 +340,8 @@ class ManyCalls:
 
     def _is_unchanged(self) -> bool:
         """Tell whether code has left everything as it was, so that it may run again."""
-        return self.plans.outside.is_same() and are_same(self._walks)
+        given = [] if self._shared_walk is None else [self._shared_walk]
+        return self.plans.outside.is_same() and are_same([*given, *self._walks])
 
     # -- all of them -------------------------------------------------------------------------------
 

@@ -239,16 +239,21 @@ class Plans:
         """Whether all that the function reads besides examples is as it was."""
         return self.outside.reason is not None or self.outside.is_same()
 
-    def context(self, shared: Sequence[Any]) -> int | None:
-        """Return what plans depend on besides examples, in one call; None if none can be kept."""
+    def walk(self, shared: Sequence[Any]) -> StructureWalk | None:
+        """Return the walk through the arguments that examples share; None if none can be kept."""
         if self.outside.reason is not None:
             return None
         try:
-            walk = StructureWalk(tuple(shared))
+            return StructureWalk(tuple(shared))
         except OpaqueError as error:
             self.outside.reason = f"an argument is {error}"
             return None
-        key = walk.key, is_grad_enabled(), default_float(), current_device()
+
+    def context(self, shared: StructureWalk | None) -> int | None:
+        """Return what plans depend on besides examples, in one call; None if none can be kept."""
+        if shared is None:
+            return None
+        key = shared.key, is_grad_enabled(), default_float(), current_device()
         with interning:
             return self._contexts.setdefault(key, len(self._contexts))
 
