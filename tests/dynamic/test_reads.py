@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import weft as wf
 
@@ -113,3 +114,51 @@ def test_numbers_of_other_examples_are_no_path():
             table.mul_(scale)
         found, expected = function(WORDS), [loss(words) for words in WORDS]
         np.testing.assert_allclose(values(found), values(expected), rtol=1e-12)
+
+
+FROM_NUMPY = {
+    "an array times it": lambda a, b: np.ones(3, np.float32) * a,
+    "it minus an array": lambda a, b: a - np.ones(3, np.float16),
+    "a scalar times it": lambda a, b: np.float32(2) * a,
+    "in place": lambda a, b: np.multiply(np.ones(3, np.float32), a, out=np.zeros(3, np.float32)),
+    "a function of it": lambda a, b: np.maximum(np.ones(3, np.float32), a),
+    "a choice": lambda a, b: np.where(np.arange(3) > 1, a, np.float32(1)),
+    "limits": lambda a, b: np.clip(np.ones(3, np.float32), -abs(a), abs(b)),
+    "a comparison": lambda a, b: np.ones(3, np.float32) < a,
+    "an outer product": lambda a, b: np.multiply.outer(np.ones(2, np.float32), a),
+    "rows": lambda a, b: np.stack([a, b]),
+    "a list": lambda a, b: np.array([[a, 1.0], [2.0, b]], np.float32),
+    "a type": lambda a, b: np.ones(2, np.result_type(a, np.float32)),
+    "a keyword": lambda a, b: np.full_like(np.ones(3, np.float32), fill_value=a),
+    "itself": lambda a, b: np.exp(a),
+}
+
+
+@pytest.mark.parametrize("name", FROM_NUMPY)
+def test_arrays_have_the_dtypes_that_floats_give_them(name):
+    """A number that was read is weak, as Python's are: no array of 64 bits that decides."""
+
+    def loss(words):
+        return wf.tensor(FROM_NUMPY[name](*sum(states(words)).tolist()[:2])), table[words[0]]
+
+    function = wf.batched(loss)
+    for _ in range(3):
+        for (found, _), words in zip(function(WORDS), WORDS, strict=True):
+            expected, _ = loss(words)
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)
+
+
+def test_nested_lists_of_numbers():
+    def loss(words):
+        h = sum(states(words)).reshape(3, 2)
+        (_, a), (b, _), _ = h.tolist()
+        is_nested = h[:, :0].tolist() == [[], [], []] and h.reshape(1, 3, 2).tolist()[0][0][1] == a
+        return h.sum() * 2.0 if a > b and is_nested else h.sum() * is_nested
+
+    function = wf.batched(loss)
+    assert_like_alone(function, loss, planned=len(WORDS))
+    with wf.no_grad():
+        table.mul_(0.9)
+    assert_like_alone(function, loss, planned=len(WORDS))
+    assert function.plan().stats()["rounds"] == 1

@@ -115,12 +115,12 @@ class ExampleReads:
         if not (self.gives_numbers and is_float(array.dtype)):
             self.know(x, array)
             return array.tolist()
-        flat = self._elements(x, array.ravel().tolist())
-        if array.ndim == 1:
-            return flat
-        found = np.empty(len(flat), object)
-        found[:] = flat
-        return found.reshape(array.shape).tolist()
+        if not array.size:
+            return array.tolist()
+        found = self._elements(x, array.ravel().tolist())
+        for size in array.shape[:0:-1]:  # NumPy would ask for the numbers themselves
+            found = [found[i : i + size] for i in range(0, len(found), size)]
+        return found
 
     def number(self, x: DeferredTensor, array: Array) -> Any:
         """Return the only element of a value as a Python number."""
@@ -230,6 +230,13 @@ class ReadNumber:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(float(self), dtype)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        # As an array it would decide the dtype of the result, which a Python float does not.
+        return getattr(ufunc, method)(*_with_plain_numbers(args), **_with_plain_numbers(kwargs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return function(*_with_plain_numbers(args), **_with_plain_numbers(kwargs))
+
     def __getattr__(self, name: str) -> Any:
         return getattr(float(self), name)
 
@@ -337,6 +344,15 @@ def _computed(operation: Callable[..., Any], *operands: Any) -> Any:
 def plain_number(x: Any) -> Any:
     """Return a number as Python has it, which is noted of one that was read."""
     return float(x) if type(x) is ReadNumber else x
+
+
+def _with_plain_numbers(nest: Any) -> Any:
+    """Return arguments with numbers as Python has them."""
+    if type(nest) in (list, tuple):
+        return type(nest)([_with_plain_numbers(x) for x in nest])
+    if type(nest) is dict:
+        return {key: _with_plain_numbers(x) for key, x in nest.items()}
+    return plain_number(nest)
 
 
 def _asking(name: str) -> Callable[..., Any]:
