@@ -174,3 +174,21 @@ def test_what_waited_is_there_when_it_is_read_after_all():
         np.testing.assert_allclose(
             [float(x) for x in function(counts)], [float(walk(n)) for n in counts], rtol=1e-12
         )
+
+
+def test_a_batched_function_inside_learns_while_examples_wait():
+    """What an inner function keeps of its calls is nothing that examples change."""
+    inner = wf.batched(lambda h: wf.tanh(h @ W))
+
+    def outer(x):
+        first, second = inner([wf.tensor(np.full(4, x)), wf.tensor(np.full(4, -x))])
+        h = first if first.sum() > 0 else second * 2.0
+        (third,) = inner([h])
+        return third.sum() if third[0] > 0 else (third * third).sum()
+
+    examples = [0.5, -2.0, 3.0, 1.5]
+    function = wf.batched(outer)
+    for _ in range(3):
+        expected = [float(outer(x)) for x in examples]
+        np.testing.assert_allclose([float(x) for x in function(examples)], expected, rtol=1e-12)
+    assert function.plan().stats()["why not planned"] == "a batched function"

@@ -12,6 +12,7 @@ from .plans import Plans
 from .results import ERRORS, REDUCTIONS
 from .signatures import SignatureTable, interning
 from .statistics import BatchPlan
+from .structure import Remembering
 
 
 def batched(fn: Callable[..., Any], *, reduce: str | None = None, errors: str = "raise") -> Any:
@@ -43,7 +44,7 @@ def batched(fn: Callable[..., Any], *, reduce: str | None = None, errors: str = 
     return ExampleFunction(fn, reduce, errors)
 
 
-class ExampleFunction:
+class ExampleFunction(Remembering):
     """A function of one example, to be called with many."""
 
     def __init__(self, fn: Callable[..., Any], reduce: str | None, errors: str) -> None:

@@ -60,6 +60,10 @@ class Wrapped:
     fn: Callable[..., Any]
 
 
+class Remembering:
+    """A function that learns from its calls: a batched one. What it holds tells nothing."""
+
+
 class StructureKey:
     """What a walk met, in order: equal for equal structures. Its hash is computed once."""
 
@@ -230,6 +234,8 @@ class StructureWalk:
     def _note_object(self, x: Any, kind: type) -> list[Any]:
         if kind is partial:
             return [x.func, x.args, x.keywords, x.__dict__]
+        if issubclass(kind, Remembering):
+            raise OpaqueError("a batched function")
         if not all(map(is_of_python, kind.__mro__)):
             raise OpaqueError(f"a {kind.__name__}")
         self.classes[kind] = None
@@ -281,9 +287,9 @@ def is_named_tuple(kind: type) -> bool:
 @cache
 def is_plain(kind: type) -> bool:
     """Tell whether the objects of a class are no more than their attributes, in a dictionary."""
-    others = (*COLLECTIONS, dict, Tensor, np.ndarray, np.generic, partial, *BY_IDENTITY)
+    others = (*COLLECTIONS, dict, Tensor, np.ndarray, np.generic, partial, Remembering)
     return (
-        not issubclass(kind, others)
+        not issubclass(kind, (*others, *BY_IDENTITY))
         and all(map(is_of_python, kind.__mro__))
         and not _slot_names(kind)
         and kind.__dictoffset__ != 0
