@@ -192,3 +192,35 @@ def test_a_batched_function_inside_learns_while_examples_wait():
         expected = [float(outer(x)) for x in examples]
         np.testing.assert_allclose([float(x) for x in function(examples)], expected, rtol=1e-12)
     assert function.plan().stats()["why not planned"] == "a batched function"
+
+
+@pytest.mark.parametrize("kind", [suspension.GreenletTask, suspension.ThreadTask])
+def test_examples_of_a_function_inside_read_what_is_put_off_around_them(kind, monkeypatch):
+    monkeypatch.setattr(many_calls, "task_class", lambda: kind)
+    ended = []
+
+    def scaled(x, score):
+        try:
+            h = wf.tanh(wf.tensor(np.full(4, x)) @ W)
+            if h.sum() > 1e9 or score.item() > 3.0:
+                raise ValueError("too much")
+            return h.sum() * score if score > 0 else h.sum() - score.item()
+        finally:
+            ended.append(x)
+
+    inner = wf.batched(scaled)
+
+    def outer(x):
+        score = wf.tensor(np.full(4, x)).sum() * 0.5
+        return sum(inner([1.0, x, -x], score)) + score
+
+    function = wf.batched(outer)
+    function.reads = inner.reads = True
+    examples = [0.5, -2.0, 1.25, 1.5]
+    for _ in range(3):
+        expected = [float(outer(x)) for x in examples]
+        np.testing.assert_allclose([float(x) for x in function(examples)], expected, rtol=1e-12)
+    ended.clear()
+    with pytest.raises(ValueError, match="too much"):
+        function([*examples, 4.0, 1.0])
+    assert len(ended) == 6 * 3  # those that were waiting were ended, too
