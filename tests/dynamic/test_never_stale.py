@@ -193,3 +193,29 @@ def test_arguments_that_code_changes_are_changed_each_time():
     for _ in range(3):
         assert values(kept([1, 2], {"scale": [3.0]})) == [3.0, 6.0]
     assert kept.plan().stats()["planned"] == 2
+
+
+class Monitor:
+    """What somebody looks at between calls: code writes to it only."""
+
+    last = None
+
+
+def test_attributes_that_code_writes_are_written_each_time():
+    monitor = Monitor()
+    monitor.last = None
+
+    def watched(x):
+        monitor.last = x
+        return number(x)
+
+    function = wf.batched(watched)
+    for _ in range(4):
+        monitor.last = None
+        function([1, 2])
+        assert monitor.last == 2
+    monitor.last = 2
+    single = wf.batched(watched)
+    for _ in range(3):
+        single([2])
+    assert single.plan().stats()["planned"] == 1  # nothing changes

@@ -49,7 +49,9 @@ IMPURE_NAMES = frozenset(
 # What reads attributes that no code names: copies, fields of data classes, getters made of names.
 READING_ALL = frozenset({"copy", "dataclasses", "operator", "_operator"})
 MAKING = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__"})
-READING = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"})
+NAMING = frozenset(
+    {*("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"), *("STORE_ATTR", "DELETE_ATTR")}
+)
 CHANGING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
 
 
@@ -177,7 +179,7 @@ class FunctionSurroundings:
                 self._check_library(name, name)
             elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 yield from self._of_name(scope, name)
-            elif instruction.opname in READING:
+            elif instruction.opname in NAMING:  # what is only written changes as well
                 if name in IMPURE_NAMES:
                     raise OpaqueError(f"{code.co_qualname} uses .{name}")
                 self._named.add(name)
