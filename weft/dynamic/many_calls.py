@@ -14,6 +14,7 @@ from .collecting import rare_collection
 from .deferred import DeferredTensor
 from .deferring import Deferring
 from .example_state import ExampleState
+from .kept_numbers import PlainNumbers, settle_kept
 from .paths import EndedExample, Turns
 from .plans import Known, NewPlan, leaves_of
 from .reads import ExampleReads, plain_number
@@ -57,6 +58,7 @@ class ManyCalls:
         self._ended: list[tuple[EndedExample, StructureWalk]] = []  # of those that read values
         self._notes_reads = self.plans.trust.looks()
         self._ahead: dict[int, Any] = {}  # what is known of values that examples read
+        self._reads: list[ExampleReads] = []  # of all examples that are noted
 
     def _new_run(self, table: SignatureTable) -> Deferring:
         run = Deferring(table, current_interpreter())
@@ -77,7 +79,10 @@ class ManyCalls:
     def results(self) -> Any:
         """Run all examples, and return their results as the function was asked to."""
         with rare_collection:
-            self._run_all()
+            try:
+                self._run_all()
+            finally:
+                self._settle_numbers()
             if self._shared_walk is None or self._shared_walk.is_same():
                 self.plans.keep(self._new, self.run.table.all)
             return reduced(self.function.reduce, self.run, self.found)
@@ -100,6 +105,11 @@ class ManyCalls:
             if not failed:
                 raise
             self._run_one_by_one(error)
+
+    def _settle_numbers(self) -> None:
+        """Let objects that code has changed have plain numbers in the places of those it read."""
+        if any(reads.gave_numbers for reads in self._reads) and not self._is_unchanged():
+            settle_kept((self.examples, self.shared, *self.plans.outside.holders()))
 
     def _run_with_plain_numbers(self) -> None:
         """Run all code again, with Python's own floats where it reads such, as it does from now on.
@@ -302,6 +312,7 @@ class ManyCalls:
                 self.run.turns = Turns()
                 self.run.turns.begin(state, self.run.count)
             state.reads = ExampleReads(gives_numbers=self.plans.gives_numbers)
+            self._reads.append(state.reads)
 
     def _call(self, i: int, example: Any, walk: StructureWalk | None) -> None:
         """Call the function, and keep what it returns, or says."""
@@ -336,7 +347,7 @@ class ManyCalls:
         if state.reads is None or not state.reads.gave_numbers:
             return result
         leaves, nest = flatten(result)
-        return nest.unflatten([plain_number(x) for x in leaves])
+        return PlainNumbers().within(nest.unflatten([plain_number(x) for x in leaves]))
 
     def _is_unchanged(self) -> bool:
         """Tell whether code has left everything as it was, so that it may run again."""

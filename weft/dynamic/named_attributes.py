@@ -39,6 +39,7 @@ class NamedAttributes:
     """An object, and those of its attributes that code names."""
 
     def __init__(self, owner: Any) -> None:
+        self.owner = owner
         self._attributes: dict[str, Any] = owner.__dict__
         self._keys = list(self._attributes)
         registered: dict[str, Any] = self._attributes.get("_kinds", {})

@@ -123,6 +123,19 @@ class FunctionSurroundings:
             walk.is_same() for walk in self._walks
         )
 
+    def holders(self) -> Iterator[Any]:
+        """Yield what may hold something else by now: cells, objects, and what names stand for."""
+        for scope, name, _ in self._names:
+            yield scope.get(name)
+        for cell, _ in self._cells:
+            yield cell
+        for kind, _ in self._classes:
+            yield kind
+        for x in self._objects:
+            yield x.owner
+        for walk in self._walks:
+            yield walk.root
+
     def holds(self, x: Tensor) -> bool:
         """Tell whether a tensor is one of those that are reached: it is there in any call."""
         if id(x) not in self._tensors:
