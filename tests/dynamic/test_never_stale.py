@@ -195,6 +195,85 @@ def test_arguments_that_code_changes_are_changed_each_time():
     assert kept.plan().stats()["planned"] == 2
 
 
+class Scaled(wf.nn.Module):
+    """A module whose `forward` no code names: it is called."""
+
+    def __init__(self, inner=None):
+        super().__init__()
+        self.power = 2.0
+        self.inner = inner
+
+    def forward(self, x):
+        return (x if self.inner is None else self.inner(x)) * self.power * factor["is"]
+
+
+class Mixed:
+    def forward(self, x):
+        return self.inner(x) * self.power * self.more
+
+
+class MixedModule(Mixed, Scaled):
+    more = 2.0
+
+
+class Halved(wf.distributions.Normal):
+    """Something that a class of the library's calls by its own name."""
+
+    share = 2.0
+
+    def log_prob(self, value):
+        return value / self.share
+
+
+factor = {"is": 1.0}
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_what_modules_do_when_they_are_called(read):
+    net = MixedModule(Scaled())
+
+    def call(x):
+        y = net(number(x))
+        return y + 1.0 if read and y > 0 else y
+
+    def unchanged():
+        pass
+
+    def patched(y):
+        return y * 10.0
+
+    changes = [
+        unchanged,
+        lambda: setattr(net, "power", 3.0),
+        lambda: setattr(net.inner, "power", 5.0),
+        lambda: factor.update({"is": 7.0}),
+        lambda: setattr(MixedModule, "more", 3.0),
+        lambda: setattr(net.inner, "forward", patched),
+    ]
+    function = wf.batched(call)
+    for change in changes:
+        change()
+        for _ in range(3):
+            assert values(function([1, 2])) == values(map(call, [1, 2]))
+        assert function.plan().stats()["planned"] == 2
+    factor.update({"is": 1.0})
+    MixedModule.more = 2.0
+
+
+def test_methods_that_a_library_calls():
+    chosen = Halved(0.0, 1.0)
+    independent = wf.distributions.Independent(chosen, 0)
+
+    def call(x):
+        return independent.log_prob(number(x))
+
+    function = wf.batched(call)
+    for share in (2.0, 2.0, 4.0):
+        Halved.share = share
+        assert values(function([1, 2])) == [1.0 / share, 2.0 / share]
+    Halved.share = 2.0
+
+
 class Monitor:
     """What somebody looks at between calls: code writes to it only."""
 

@@ -20,7 +20,13 @@ from typing import Any
 from ..capture.watch.trust import Owner, is_library_class, is_library_module, owner_of
 from ..core.rng import Generator
 from ..core.tensor import Tensor
-from .named_attributes import NamedAttributes, is_known, is_read_by_name
+from .named_attributes import (
+    NAMED_BY_LIBRARIES,
+    NamedAttributes,
+    called_unnamed,
+    is_known,
+    is_read_by_name,
+)
 from .structure import OpaqueError, StructureWalk, Wrapped
 
 MOST_OBJECTS = 20_000
@@ -68,7 +74,7 @@ class FunctionSurroundings:
         self._cells: list[tuple[Any, Any]] = []
         self._classes: list[tuple[type, list[Any]]] = []
         self._members: list[tuple[str, Any]] = []  # of classes, that no code has named so far
-        self._named: set[str] = set()
+        self._named = {*NAMED_BY_LIBRARIES}
         self._objects: list[NamedAttributes] = []
         self._reads_all = False  # whether code may read attributes without naming them
         self._tensors: dict[int, Tensor] = {}
@@ -226,8 +232,9 @@ class FunctionSurroundings:
             self._check_library(kind.__module__, kind.__qualname__)
             return
         self._classes.append((kind, list(vars(kind).values())))
+        called = called_unnamed(kind)
         for name, x in vars(kind).items():
-            if made and name in MAKING:
+            if (made and name in MAKING) or name in called:
                 yield x
             elif callable(x) or isinstance(x, DESCRIPTORS):
                 self._members.append((name, x))
