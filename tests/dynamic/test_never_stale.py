@@ -274,6 +274,33 @@ def test_methods_that_a_library_calls():
     Halved.share = 2.0
 
 
+def test_functions_of_which_parts_are_changed():
+    """As notebooks do that load changed files anew."""
+
+    def scaled(x, scale=2.0, *, more=1.0):
+        return number(x) * scale * more
+
+    def other(x, scale, *, more):
+        return number(x) + scale
+
+    def call(x):
+        return scaled(x)
+
+    function = wf.batched(call)
+    changes = [
+        lambda: setattr(scaled, "__defaults__", (3.0,)),
+        lambda: scaled.__kwdefaults__.update(more=4.0),
+        lambda: setattr(scaled, "__kwdefaults__", {"more": 5.0}),
+        lambda: setattr(scaled, "__code__", other.__code__),
+    ]
+    for change in changes:
+        for _ in range(2):
+            assert values(function([1, 2])) == values(map(call, [1, 2]))
+        assert function.plan().stats()["planned"] == 2
+        change()
+        assert values(function([1, 2])) == values(map(call, [1, 2]))
+
+
 class Monitor:
     """What somebody looks at between calls: code writes to it only."""
 

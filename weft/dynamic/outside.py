@@ -14,6 +14,7 @@ import builtins
 import dis
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
+from operator import is_
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -72,6 +73,7 @@ class FunctionSurroundings:
         self._walks: list[StructureWalk] = []
         self._names: list[tuple[dict[str, Any], str, Any]] = []
         self._cells: list[tuple[Any, Any]] = []
+        self._functions: list[tuple[FunctionType, list[Any]]] = []
         self._classes: list[tuple[type, list[Any]]] = []
         self._members: list[tuple[str, Any]] = []  # of classes, that no code has named so far
         self._named = {*NAMED_BY_LIBRARIES}
@@ -119,6 +121,10 @@ class FunctionSurroundings:
                 return False
         for cell, value in self._cells:
             if _content(cell) is not value:
+                return False
+        for fn, parts in self._functions:
+            own = _parts_of(fn)
+            if len(own) != len(parts) or not all(map(is_, own, parts)):
                 return False
         for kind, values in self._classes:
             if len(vars(kind)) != len(values) or any(
@@ -180,6 +186,7 @@ class FunctionSurroundings:
 
     def _given(self, fn: FunctionType) -> Iterator[Any]:
         """Walk through what a function was given when it was made: defaults and closure."""
+        self._functions.append((fn, _parts_of(fn)))
         yield from fn.__defaults__ or ()
         yield from (fn.__kwdefaults__ or {}).values()
         for cell in fn.__closure__ or ():
@@ -302,6 +309,11 @@ DESCRIPTORS = (staticmethod, classmethod, property)
 
 def _is_left(x: Any) -> bool:
     return isinstance(x, (Generator, Wrapped)) or is_read_by_name(x.__class__)
+
+
+def _parts_of(fn: FunctionType) -> list[Any]:
+    """Return what may be put in the place of a function's own: notebooks do when files change."""
+    return [fn.__code__, fn.__defaults__, *(fn.__kwdefaults__ or {}).values()]
 
 
 def _content(cell: Any) -> Any:
