@@ -301,6 +301,25 @@ def test_functions_of_which_parts_are_changed():
         assert values(function([1, 2])) == values(map(call, [1, 2]))
 
 
+@pytest.mark.parametrize("is_cell", [False, True])
+def test_models_that_are_cast(is_cell):
+    net = wf.nn.Linear(64, 64)
+    layer = wf.cell(net) if is_cell else net
+
+    def call(x):
+        h = wf.tanh(layer(wf.ones(64, dtype=net.weight.dtype) * float(x)))
+        return layer(h).sum() if h.sum() > 0 else h.sum()
+
+    function = wf.batched(call)
+    for dtype in (wf.float32, wf.float64, wf.float32):
+        net.to(dtype)
+        for _ in range(3):
+            results = function([1, -2, 3])
+            assert {x.dtype for x in results} == {dtype}
+            np.testing.assert_allclose(values(results), values(map(call, [1, -2, 3])), rtol=1e-4)
+        assert function.plan().stats()["planned"] == 3
+
+
 class Monitor:
     """What somebody looks at between calls: code writes to it only."""
 

@@ -83,7 +83,7 @@ class ExampleFunction(Remembering):
     def begin(self) -> tuple[SignatureTable, Plans]:
         """Return what calls of the function have in common."""
         with interning:
-            if self._plans is None or self._table.is_full:
+            if self._plans is None or self._table.is_full or not self._table.is_current:
                 self._table, self._plans = SignatureTable(), Plans(self.fn)
             elif not self._plans.is_current:  # calls that run have the plans of before
                 self._plans = Plans(self.fn)
