@@ -320,6 +320,27 @@ def test_models_that_are_cast(is_cell):
         assert function.plan().stats()["planned"] == 3
 
 
+class Helper:
+    """Something that is given with the examples, and can be called."""
+
+    def __call__(self, x):
+        return x * factor["is"]
+
+
+@pytest.mark.parametrize("given", [Helper(), Scaled(Scaled()), lambda x: x * factor["is"]])
+def test_methods_of_what_is_given_with_examples(given):
+    def call(x, helper):
+        return helper(number(x))
+
+    function = wf.batched(call)
+    for power in (1.0, 3.0):
+        factor["is"] = power
+        for _ in range(3):
+            assert values(function([1, 2], given)) == [float(call(x, given)) for x in [1, 2]]
+        assert function.plan().stats()["planned"] == 2
+    factor["is"] = 1.0
+
+
 class Monitor:
     """What somebody looks at between calls: code writes to it only."""
 

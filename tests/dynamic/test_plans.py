@@ -12,6 +12,7 @@ import pytest
 
 import weft as wf
 from tests.dynamic.trees import TreeNet, random_trees
+from weft.dynamic import plans
 
 SCALE = 2.0
 OPTIONS = {"power": 2}
@@ -306,3 +307,17 @@ def test_first_and_later_calls_are_the_same_to_the_last_bit():
         for x, y in zip(found(), first, strict=True):
             np.testing.assert_array_equal(x, y)
     assert mean.plan().planned == len(trees)
+
+
+def test_arguments_that_are_others_in_each_call_are_forgotten(monkeypatch):
+    monkeypatch.setattr(plans, "MOST_CONTEXTS", 4)
+    function = wf.batched(lambda x, temperature, given: given(wf.tensor(float(x)) * temperature))
+    for step in range(24):
+        given = lambda h, step=step: h + step  # noqa: E731  (another one in each call)
+        assert [float(x) for x in function([1, 2], 2.0, given)] == [2.0 + step, 4.0 + step]
+        held = function._plans
+        assert len(held._contexts) <= 5
+        assert len(held.outside._met) < 60
+    for _ in range(2):
+        function([1, 2], 2.0, given)
+    assert function.plan().stats()["planned"] == 2

@@ -85,6 +85,8 @@ class ExampleFunction(Remembering):
         with interning:
             if self._plans is None or self._table.is_full or not self._table.is_current:
                 self._table, self._plans = SignatureTable(), Plans(self.fn)
-            elif not self._plans.is_current:  # calls that run have the plans of before
+            elif (
+                self._plans.is_full or not self._plans.is_current
+            ):  # calls that run have the plans of before
                 self._plans = Plans(self.fn)
             return self._table, self._plans

@@ -23,14 +23,14 @@ from .choices import PathChoices
 from .deferred import DeferredTensor
 from .example_state import ExampleState
 from .outside import FunctionSurroundings, instance_of
+from .path_trust import PathTrust
 from .records import NUMBERS, Chunk
 from .signatures import BatchSignature, Slot, interning
 from .structure import ATOMS, OpaqueError, StructureWalk, are_same
 
 MOST_PLANS = 1 << 16  # examples that are remembered
 MOST_ROWS = 1 << 23  # rows of all plans
-LEAST_TRUST = 7 / 8  # the share of examples below which code runs
-CALLS_A_LOOK = 4
+MOST_CONTEXTS = 1 << 8  # a number that examples share may be another one in each call
 MADE = "the code computes a tensor without operations, or by a Function"
 
 
@@ -191,31 +191,6 @@ class NewPlan(NamedTuple):
     known: Known
 
 
-class PathTrust:
-    """Whether examples that read values are expected to go the way that they went last.
-
-    Going by plans that do not hold costs a forward pass, which pays if few examples have changed.
-    Where many do, what they read is noted in one call of some, to see whether that is still so.
-    """
-
-    def __init__(self) -> None:
-        self._share = 1.0  # of examples that went the same way, of late
-        self._calls = 0
-
-    def __bool__(self) -> bool:
-        return self._share >= LEAST_TRUST
-
-    def looks(self) -> bool:
-        """Count a call, and tell whether it is to note what is read."""
-        self._calls += 1
-        return bool(self) or self._calls % CALLS_A_LOOK == 0
-
-    def note(self, same: int, count: int) -> None:
-        """Learn how many of some examples went the same way as the time before."""
-        if count:
-            self._share += (same / count - self._share) / 4
-
-
 class Plans:
     """The plans of a function, and the examples that were seen, while nothing outside changes."""
 
@@ -233,6 +208,11 @@ class Plans:
     def reason(self) -> str | None:
         """Why nothing is kept, if so."""
         return self.outside.reason
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it knows so many shared arguments that it is better to begin anew."""
+        return len(self._contexts) > MOST_CONTEXTS
 
     @property
     def is_current(self) -> bool:
@@ -255,7 +235,11 @@ class Plans:
             return None
         key = shared.key, is_grad_enabled(), default_float(), current_device()
         with interning:
-            return self._contexts.setdefault(key, len(self._contexts))
+            known = self._contexts.get(key)
+            if known is None:
+                self._include([shared])
+                known = self._contexts[key] = len(self._contexts)
+            return known
 
     def known(self, examples: Sequence[Any], context: int) -> list[Known | None]:
         """Return what is known of examples, as they are; None of what cannot be looked into.
@@ -296,9 +280,7 @@ class Plans:
         if not new:
             return
         with interning:
-            kinds = dict.fromkeys([kind for x in new for kind in x.known.walk.classes])
-            self.outside.include(*map(instance_of, kinds))
-            self.outside.include(*[other for x in new for other in x.known.walk.others])
+            self._include([x.known.walk for x in new])
             if self.outside.reason is None and self.outside.is_same():
                 unchanged = are_same([x.known.walk for x in new])
                 for context, known in new:
@@ -306,6 +288,12 @@ class Plans:
                         self._keep(context, known, signatures)
                 while self._size() > MOST_PLANS or self._rows > MOST_ROWS:
                     self._forget()
+
+    def _include(self, walks: Sequence[StructureWalk]) -> None:
+        """Watch what the objects of structures can do: code may call it."""
+        kinds = dict.fromkeys([kind for walk in walks for kind in walk.classes])
+        self.outside.include(*map(instance_of, kinds))
+        self.outside.include(*[other for walk in walks for other in walk.others])
 
     def _keep(self, context: int, known: Known, signatures: Sequence[BatchSignature]) -> None:
         walk = known.walk
