@@ -13,7 +13,7 @@ from __future__ import annotations
 import builtins
 import dis
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import cache, cached_property, partial, partialmethod, singledispatchmethod
 from operator import is_
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -162,7 +162,7 @@ class FunctionSurroundings:
         for kind, parts in PARTS.items():
             if isinstance(x, kind):
                 return parts(self, x)
-        if hasattr(x, "__func__"):  # a bound method
+        if hasattr(type(x), "__func__"):  # a bound method
             return x.__func__, x.__self__
         if callable(x) and not hasattr(x, "__dict__"):
             return self._of_builtin(x)
@@ -178,6 +178,7 @@ class FunctionSurroundings:
             # What `functools.wraps` made names the module of what it wraps.
             inside = fn.__globals__.get("__name__") if owner is Owner.STANDARD else fn.__module__
             self._check_library(inside or "", fn.__qualname__)
+            yield from getattr(fn, "registry", {}).values()  # of functools.singledispatch
             return
         yield from self._given(fn)
         if fn.__dict__:
@@ -245,8 +246,10 @@ class FunctionSurroundings:
                 yield x
             elif callable(x) or isinstance(x, DESCRIPTORS):
                 self._members.append((name, x))
-            elif not (_is_special(name) or is_known(x) or hasattr(x, "__get__")):
+            elif not (_is_special(name) or is_known(x) or _is_place(x)):
                 self._members.append((name, x))  # a list that all its objects share, say
+        if type(kind) is not type:
+            yield instance_of(type(kind))
         for base in kind.__bases__:
             if base is not object:
                 yield base if made else instance_of(base)
@@ -302,9 +305,19 @@ PARTS: dict[type, Callable[[FunctionSurroundings, Any], Iterable[Any]]] = {
     staticmethod: lambda outside, x: (x.__func__,),
     classmethod: lambda outside, x: (x.__func__,),
     property: lambda outside, x: [part for part in (x.fget, x.fset) if part is not None],
+    cached_property: lambda outside, x: (x.func,),
+    singledispatchmethod: lambda outside, x: (x.func, x.dispatcher),
 }
 MISSING = object()
-DESCRIPTORS = (staticmethod, classmethod, property)
+DESCRIPTORS = (
+    *(staticmethod, classmethod, property),
+    *(cached_property, partialmethod, singledispatchmethod),
+)
+
+
+def _is_place(x: Any) -> bool:
+    """Tell whether a member of a class says no more than where an attribute lies."""
+    return hasattr(x, "__get__") and is_library_class(type(x))
 
 
 def _is_left(x: Any) -> bool:
