@@ -1,6 +1,7 @@
 """What functions reach without naming it: it is part of what plans depend on."""
 
 import functools
+from abc import ABC, abstractmethod
 
 import numpy as np
 import pytest
@@ -242,6 +243,26 @@ def test_code_that_is_reached_in_other_ways(name):
             assert values(function([1, 2])) == values(map(call, [1, 2]))
         assert function.plan().stats()["planned"] == 2
     many.__dict__.pop("kept", None)
+
+
+class Abstract(ABC):
+    @abstractmethod
+    def scaled(self, x): ...
+
+
+class Concrete(Abstract):
+    def scaled(self, x):
+        return x * factor["is"]
+
+
+def test_classes_that_are_abstract():
+    concrete = Concrete()
+    function = wf.batched(lambda x: concrete.scaled(number(x)))
+    for power in (1.0, 3.0):
+        factor["is"] = power
+        for _ in range(2):
+            assert values(function([1, 2])) == [power, 2 * power]
+        assert function.plan().stats()["planned"] == 2
 
 
 class Monitor:

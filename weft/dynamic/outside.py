@@ -242,10 +242,13 @@ class FunctionSurroundings:
         self._classes.append((kind, list(vars(kind).values())))
         called = called_unnamed(kind)
         for name, x in vars(kind).items():
-            if (made and name in MAKING) or name in called:
+            if made and name in MAKING:
                 yield x
             elif callable(x) or isinstance(x, DESCRIPTORS):
-                self._members.append((name, x))
+                if name in called:
+                    yield x
+                else:
+                    self._members.append((name, x))
             elif not (_is_special(name) or is_known(x) or _is_place(x)):
                 self._members.append((name, x))  # a list that all its objects share, say
         if type(kind) is not type:
