@@ -189,6 +189,22 @@ def test_what_fails_before_values_are_read_names_its_example(kind, monkeypatch):
         assert "no such word" in str(results[4])
 
 
+def test_examples_that_fail_alone_are_ended():
+    ended = []
+
+    def read(word):
+        try:
+            return row_sum(word) * (2.0 if row_sum(word) > 0 else 1.0)
+        finally:
+            ended.append(word)
+
+    function = wf.batched(read, errors="collect")
+    for _ in range(3):
+        ended.clear()
+        function([1, 77, 3])
+        assert ended.count(77) == 3  # with the others, without them, and one operation at a time
+
+
 def test_rows_named_by_numbers_are_data():
     words = [[1, 2, 3], [4, 5], [1, 1, 19, 7]]
     function = wf.batched(lambda ws: sum((TABLE[w] * TABLE[w]).sum() for w in ws))

@@ -252,16 +252,19 @@ class ManyCalls:
 
     def _alone(self, i: int, example: Any) -> Any:
         """Return the result of one example that is run without the others, or its error."""
+        found = ManyCalls(self.function, self.examples, self.shared, self.start)
+        found._notes_reads = False
         try:
-            found = ManyCalls(self.function, self.examples, self.shared, self.start)
-            found._notes_reads = False
             found._run_code([i])
             found.run.close()
-        except ERRORS:
+        except BaseException as error:
+            found._stop()
+            if not isinstance(error, ERRORS) or is_from_signal(error):
+                raise
             try:
                 self.function.fn(example, *self.shared)
-            except Exception as error:
-                return ExampleError(i, error)
+            except Exception as own:
+                return ExampleError(i, own)
             raise
         return settled(found.run, found.found[i : i + 1])[0]
 
