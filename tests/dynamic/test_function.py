@@ -321,6 +321,53 @@ def test_writing_at_an_index_is_put_off():
         assert (stats["rounds"], stats["planned"]) == (1, planned)
 
 
+def test_what_examples_made_may_be_written_when_it_has_run():
+    """What has run on the way is plain, and still the example's own, and not shared by all."""
+    weight = wf.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+
+    def emptied(n):
+        x = wf.zeros((2, 2))
+        x.fill_(2.0)
+        y = (x * n).sum()  # of what was there before x is written
+        x[0] = weight[1] * n
+        x.zero_()
+        x[1, 0] = y
+        x[1, 1] = weight[0, 1]
+        return y + x.sum()
+
+    def copied(n):
+        x = wf.zeros((2, 2))
+        x.copy_(weight)
+        y = x @ weight[0]
+        x[0] = y * n
+        return (x @ x).sum()
+
+    def shown(n):
+        x = wf.zeros((2, 2))
+        x[0] = weight[1] * n
+        y, text = x * 2.0, repr(x)
+        x[1] = y[0] * len(text)
+        positive = x[x > 1.0].sum()  # as many as there are
+        x += n
+        x[0, 0] = y[0, 1]
+        return (x * y).sum() + positive
+
+    for call in (emptied, copied, shown):
+        function = wf.batched(call)
+        for scale in (1.0, 1.0, 0.5):
+            with wf.no_grad():
+                weight.mul_(scale)
+            found = []
+            for run in (function, lambda ns, call=call: [call(n) for n in ns]):
+                weight.grad = None
+                results = run([1.0, 2.0, 3.0])
+                sum(results).backward()
+                found.append([[float(x) for x in results], weight.grad])
+            assert found[0][0] == found[1][0]
+            np.testing.assert_allclose(*[g.numpy() for _, g in found])
+        assert function.plan().stats()["planned"] == (0 if call is shown else 3)
+
+
 def test_devices():
     x = wf.tensor([1.0, 2.0], device="reference", requires_grad=True)
     results = wf.batched(lambda n: (x * wf.tensor(n, device="reference")).sum())([1.0, 2.0])

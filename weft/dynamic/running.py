@@ -22,7 +22,7 @@ from .arenas import Arenas
 from .blocks import Blocks
 from .choices import RanValues
 from .clusters import clustered
-from .deferred import DeferredTensor, become
+from .deferred import DeferredTensor, become, stand
 from .example_state import ExampleState
 from .paths import Turns
 from .pending import ClosedValues, RowTable, WaitingOperations, recomputed
@@ -52,6 +52,7 @@ class PutOffRun:
         self.shared = SharedTensors(self)
         self.closed: list[ClosedValues] = []
         self.turns: Turns | None = None  # whose operations there are, if that is to be known
+        self._settled: dict[int, Tensor] = {}  # plain tensors that stood for values, by identity
         self._open()
         self.state = ExampleState(0, self)
 
@@ -260,7 +261,7 @@ class PutOffRun:
             self.close()
         store, row = self.place(x)
         with interpret_with(self.below):
-            become(x, self._again(x) if row < 0 else store.row(x.kind, row))
+            self.become(x, self._again(x) if row < 0 else store.row(x.kind, row))
 
     def settle_all(self, values: Sequence[DeferredTensor], kind: int) -> None:
         """Let what stands for values of one type be plain tensors, the rows of one."""
@@ -292,8 +293,9 @@ class PutOffRun:
         return found
 
     def become(self, x: DeferredTensor, tensor: Tensor) -> None:
-        """Let what stands for a value hold another one."""
+        """Let what stands for a value be a plain tensor, which code may write as before."""
         become(x, tensor)
+        self._settled[id(x)] = x
 
     def detached(self, x: DeferredTensor) -> Tensor:
         """Return a value cut off from the tape."""
@@ -301,7 +303,13 @@ class PutOffRun:
         return result
 
     def write(self, target: Tensor, x: DeferredTensor) -> None:
-        """Refuse to give a tensor from outside the value of one example."""
+        """Let a tensor stand for a value if it did before; one from outside belongs to all."""
+        if self._settled.pop(id(target), None) is not None:
+            self.before_write(target)
+            self.close()  # what waits needs the value of before
+            self.state.data.pop(id(target), None)
+            stand(target, F.positive(x))
+            return
         raise ArgumentError(
             "a parameter, a buffer or another tensor from outside is shared by all examples and "
             "cannot take the value of one; return the value from the function instead"
