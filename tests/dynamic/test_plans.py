@@ -321,3 +321,35 @@ def test_arguments_that_are_others_in_each_call_are_forgotten(monkeypatch):
     for _ in range(2):
         function([1, 2], 2.0, given)
     assert function.plan().stats()["planned"] == 2
+
+
+class Coder(wf.nn.Module):
+    """A model that holds batched functions of its own methods."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = wf.nn.Parameter(wf.ones(3))
+        self.encode = wf.batched(self.encode_one, reduce="stack")
+        self.decode = wf.batched(self.decode_one)
+
+    def encode_one(self, x):
+        return self.weight * wf.tensor(float(x))
+
+    def decode_one(self, h):
+        return h["h"].sum() * 2.0 if h["h"].sum() > 1.0 else h["h"].sum()
+
+    def forward(self, xs):
+        return self.decode([{"h": h} for h in self.encode(xs)])
+
+
+def test_models_that_hold_batched_functions_have_plans():
+    model = Coder()
+    for _ in range(3):
+        assert [float(x) for x in model([1, 2])] == [6.0, 12.0]
+    assert model.encode.plan().stats()["planned"] == 2
+    assert model.decode.plan().stats()["planned"] == 2
+    whole = wf.batched(lambda xs: model(xs)[0])
+    for _ in range(3):
+        assert [float(x) for x in whole([[1, 2], [2]])] == [6.0, 12.0]
+    assert "calls a batched function" in whole.plan().stats()["why not planned"]
+    assert whole.plan().stats()["planned"] == 0

@@ -191,7 +191,7 @@ def test_a_batched_function_inside_learns_while_examples_wait():
     for _ in range(3):
         expected = [float(outer(x)) for x in examples]
         np.testing.assert_allclose([float(x) for x in function(examples)], expected, rtol=1e-12)
-    assert function.plan().stats()["why not planned"] == "a batched function"
+    assert function.plan().stats()["why not planned"] == "the code calls a batched function"
 
 
 @pytest.mark.parametrize("kind", [suspension.GreenletTask, suspension.ThreadTask])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.dispatch import ERRORS
 from ..core.errors import ArgumentError, is_from_signal
-from ..core.modes import current_interpreter, interpret_with, refuse_recording
+from ..core.modes import current_deferral, current_interpreter, interpret_with, refuse_recording
 from ..core.tree import flatten
 from .choices import KnownAhead, other_paths
 from .collecting import rare_collection
@@ -45,6 +45,8 @@ class ManyCalls:
     ) -> None:
         refuse_recording("wf.batched runs what it puts off by programs of its own", in_parts=True)
         self.function, self.examples, self.shared, self.start = function, examples, shared, start
+        if (around := current_deferral()) is not None:
+            around.calls_inside()
         table, self.plans = function.begin()
         self._shared_walk = self.plans.walk(shared)
         self.context = self.plans.context(self._shared_walk)

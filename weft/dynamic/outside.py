@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import builtins
 import dis
+import functools
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, cached_property, partial, partialmethod, singledispatchmethod
+from functools import cache, partial
 from operator import is_
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -28,7 +29,7 @@ from .named_attributes import (
     is_known,
     is_read_by_name,
 )
-from .structure import OpaqueError, StructureWalk, Wrapped
+from .structure import OpaqueError, Remembering, StructureWalk, Wrapped
 
 MOST_OBJECTS = 20_000
 PURE_MODULES = frozenset(
@@ -305,16 +306,17 @@ PARTS: dict[type, Callable[[FunctionSurroundings, Any], Iterable[Any]]] = {
     type: partial(FunctionSurroundings._of_class, made=True),
     InstanceOf: lambda outside, x: outside._of_class(x.kind, made=False),
     Wrapped: lambda outside, x: (x.fn,),
+    Remembering: lambda outside, x: (),
     staticmethod: lambda outside, x: (x.__func__,),
     classmethod: lambda outside, x: (x.__func__,),
     property: lambda outside, x: [part for part in (x.fget, x.fset) if part is not None],
-    cached_property: lambda outside, x: (x.func,),
-    singledispatchmethod: lambda outside, x: (x.func, x.dispatcher),
+    functools.cached_property: lambda outside, x: (x.func,),
+    functools.singledispatchmethod: lambda outside, x: (x.func, x.dispatcher),
 }
 MISSING = object()
 DESCRIPTORS = (
     *(staticmethod, classmethod, property),
-    *(cached_property, partialmethod, singledispatchmethod),
+    *(functools.cached_property, functools.partialmethod, functools.singledispatchmethod),
 )
 
 

@@ -35,6 +35,7 @@ from .written_calls import LATE
 
 _index = attrgetter("index")
 LOOKED = "the code reads the value of a tensor that it did not compute"
+INSIDE = "the code calls a batched function"
 SIZES = "the code computes a tensor whose size follows from values"
 
 
@@ -324,6 +325,11 @@ class PutOffRun:
             return
         self.state.has_looked = True
         self.plan.reason = self.plan.reason or LOOKED
+
+    def calls_inside(self) -> None:
+        """Note that code calls a batched function: what that does in another call is not known."""
+        self.state.has_looked = True
+        self.plan.reason = self.plan.reason or INSIDE
 
     def saw_sizes(self) -> None:
         """Note that all examples may look at sizes that follow from values."""

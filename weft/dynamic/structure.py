@@ -61,7 +61,10 @@ class Wrapped:
 
 
 class Remembering:
-    """A function that learns from its calls: a batched one. What it holds tells nothing."""
+    """A function that learns from its calls, a batched one: what it holds tells nothing.
+
+    It may be held without being called. Examples that call it say so (many_calls.py).
+    """
 
 
 class StructureKey:
@@ -235,7 +238,7 @@ class StructureWalk:
         if kind is partial:
             return [x.func, x.args, x.keywords, x.__dict__]
         if issubclass(kind, Remembering):
-            raise OpaqueError("a batched function")
+            return self._note_identity(x)
         if not all(map(is_of_python, kind.__mro__)):
             raise OpaqueError(f"a {kind.__name__}")
         self.classes[kind] = None
