@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import pickle
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -353,3 +354,32 @@ def test_models_that_hold_batched_functions_have_plans():
         assert [float(x) for x in whole([[1, 2], [2]])] == [6.0, 12.0]
     assert "calls a batched function" in whole.plan().stats()["why not planned"]
     assert whole.plan().stats()["planned"] == 0
+
+
+class Stepping(wf.nn.Module):
+    """A model that holds a batched function, and a cell, which have seen calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = wf.nn.Linear(8, 8)
+        self.step = wf.cell(self.linear)
+        self.run = wf.batched(self.one, reduce="stack")
+
+    def one(self, x):
+        h = self.step(wf.ones(8) * wf.tensor(float(x)))
+        return self.step(h).sum() if h.sum() > 0 else h.sum()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize("calls", [0, 1, 4])
+def test_models_are_copied_without_what_calls_have_left(copied, calls):
+    model = Stepping()
+    for _ in range(calls):
+        model.run([1, -2, 3])
+    other = copied(model)
+    other.linear.weight.assign(other.linear.weight * -0.5)
+    for _ in range(3):
+        for held in (model, other):
+            expected = [float(held.one(x)) for x in [1, -2, 3]]
+            np.testing.assert_allclose(held.run([1, -2, 3]).numpy(), expected, rtol=1e-5)
+    assert other.run.plan().stats()["planned"] == 3

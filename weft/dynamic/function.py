@@ -52,10 +52,23 @@ class ExampleFunction(Remembering):
         self.reduce = reduce
         self.errors = errors
         self.reads = False  # whether it was seen to read values
+        self._begin_anew()
+        update_wrapper(self, fn, updated=())
+
+    def _begin_anew(self) -> None:
+        """Know of no calls."""
         self._table = SignatureTable()
         self._plans: Plans | None = None
         self._last: BatchPlan | None = None
-        update_wrapper(self, fn, updated=())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy has: not what calls have left, which is of these objects alone."""
+        left = ("_table", "_plans", "_last")
+        return {name: x for name, x in self.__dict__.items() if name not in left}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin_anew()
 
     def __call__(self, examples: Iterable[Any], *shared: Any, start: int = 0) -> Any:
         """Return the results of all examples.
