@@ -13,7 +13,7 @@ import pytest
 
 import weft as wf
 from tests.dynamic.trees import TreeNet, random_trees
-from weft.dynamic import plans
+from weft.dynamic import plans, signatures
 
 SCALE = 2.0
 OPTIONS = {"power": 2}
@@ -383,3 +383,19 @@ def test_models_are_copied_without_what_calls_have_left(copied, calls):
             expected = [float(held.one(x)) for x in [1, -2, 3]]
             np.testing.assert_allclose(held.run([1, -2, 3]).numpy(), expected, rtol=1e-5)
     assert other.run.plan().stats()["planned"] == 3
+
+
+def test_attributes_that_are_others_in_each_call_are_forgotten(monkeypatch):
+    """A limit that follows from what is read, say: each is a signature of its own."""
+    monkeypatch.setattr(signatures, "MOST_SIGNATURES", 40)
+    limit = wf.tensor(1.0, dtype=wf.float64)
+
+    def clipped(x):
+        h = wf.tensor([float(x), -3.0]) * limit
+        return wf.clip(h, -1.0, abs(h[0].item())).sum()
+
+    function = wf.batched(clipped)
+    for step in range(24):
+        limit.fill_(1.0 + step / 32)
+        assert [float(x) for x in function([1, 2])] == [float(clipped(x)) for x in [1, 2]]
+        assert len(function._table.all) < 60

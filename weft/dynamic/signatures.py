@@ -23,6 +23,7 @@ from ..core.tensor import Constant, Tensor
 interning = fork_safe_lock("interning")
 MANY = 8  # operands of one type, from which on they are gathered as one
 MOST_SLOTS = 1 << 14  # shared tensors that a table remembers before it begins anew
+MOST_SIGNATURES = 1 << 14  # and signatures: a number that is an attribute may be new in each call
 
 
 class ValueDependentError(Exception):
@@ -133,7 +134,7 @@ class SignatureTable:
     @property
     def is_full(self) -> bool:
         """Whether it remembers so much that it is better to begin anew."""
-        return len(self.slots) > MOST_SLOTS
+        return len(self.slots) > MOST_SLOTS or len(self.all) > MOST_SIGNATURES
 
     @property
     def is_current(self) -> bool:
