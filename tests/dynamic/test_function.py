@@ -9,6 +9,8 @@ import pytest
 
 import weft as wf
 from tests.dynamic.trees import TreeNet, random_trees
+from weft.dynamic import many_calls, suspension
+from weft.dynamic.results import ExampleError
 
 
 def gradients_of(net, losses):
@@ -161,6 +163,48 @@ def test_what_fails_when_it_runs_names_its_example_and_line():
     assert results[2].index == 2
 
 
+@pytest.mark.parametrize("kind", [suspension.GreenletTask, suspension.ThreadTask, None])
+def test_what_fails_before_values_are_read_names_its_example(kind, monkeypatch):
+    """The example that reads, and so has what was put off run, need not be the one at fault."""
+    monkeypatch.setattr(many_calls, "task_class", lambda: kind or suspension.ThreadTask)
+
+    def read(word):
+        if word == 3:
+            raise ValueError("no such word")
+        found = row_sum(word)
+        return found * 2.0 if word == 5 or found > 0 else found
+
+    function = wf.batched(read)
+    function.reads = kind is not None
+    with pytest.raises(IndexError, match="77 is out of range") as caught:
+        function([1, 2, 77, 5])
+    assert "example 2 of 4, at test_function.py:" in caught.value.__notes__[0]
+    collecting = wf.batched(read, errors="collect")
+    collecting.reads = kind is not None
+    for _ in range(3):
+        results = collecting([1, 2, 77, 5, 3])
+        assert [float(x) for x in (*results[:2], results[3])] == [10.0, 18.0, 42.0]
+        assert [x.index for x in results if isinstance(x, ExampleError)] == [2, 4]
+        assert isinstance(results[2].error, IndexError)
+        assert "no such word" in str(results[4])
+
+
+def test_examples_that_fail_alone_are_ended():
+    ended = []
+
+    def read(word):
+        try:
+            return row_sum(word) * (2.0 if row_sum(word) > 0 else 1.0)
+        finally:
+            ended.append(word)
+
+    function = wf.batched(read, errors="collect")
+    for _ in range(3):
+        ended.clear()
+        function([1, 77, 3])
+        assert ended.count(77) == 3  # with the others, without them, and one operation at a time
+
+
 def test_rows_named_by_numbers_are_data():
     words = [[1, 2, 3], [4, 5], [1, 1, 19, 7]]
     function = wf.batched(lambda ws: sum((TABLE[w] * TABLE[w]).sum() for w in ws))
@@ -253,6 +297,75 @@ def test_writing_in_place_is_of_one_example():
 
     with pytest.raises(ValueError, match="shared by all examples"):
         wf.batched(outside)([1.0])
+
+
+def test_writing_at_an_index_is_put_off():
+    """A memory: what is written into it are values of the example, and nothing runs for it."""
+    weight = wf.tensor([2.0, 3.0], requires_grad=True)
+
+    def memory(n):
+        x = wf.zeros(3)
+        x[1:] = weight * n
+        x[0] = x[1] * 2.0
+        x[wf.tensor([2])] = n
+        return x.sum()
+
+    function = wf.batched(memory)
+    for planned in (0, 2):
+        weight.grad = None
+        results = function([1.0, 2.0])
+        sum(results).backward()
+        assert [float(x) for x in results] == [7.0, 14.0]
+        assert weight.grad.tolist() == [9.0, 0.0]
+        stats = function.plan().stats()
+        assert (stats["rounds"], stats["planned"]) == (1, planned)
+
+
+def test_what_examples_made_may_be_written_when_it_has_run():
+    """What has run on the way is plain, and still the example's own, and not shared by all."""
+    weight = wf.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+
+    def emptied(n):
+        x = wf.zeros((2, 2))
+        x.fill_(2.0)
+        y = (x * n).sum()  # of what was there before x is written
+        x[0] = weight[1] * n
+        x.zero_()
+        x[1, 0] = y
+        x[1, 1] = weight[0, 1]
+        return y + x.sum()
+
+    def copied(n):
+        x = wf.zeros((2, 2))
+        x.copy_(weight)
+        y = x @ weight[0]
+        x[0] = y * n
+        return (x @ x).sum()
+
+    def shown(n):
+        x = wf.zeros((2, 2))
+        x[0] = weight[1] * n
+        y, text = x * 2.0, repr(x)
+        x[1] = y[0] * len(text)
+        positive = x[x > 1.0].sum()  # as many as there are
+        x += n
+        x[0, 0] = y[0, 1]
+        return (x * y).sum() + positive
+
+    for call in (emptied, copied, shown):
+        function = wf.batched(call)
+        for scale in (1.0, 1.0, 0.5):
+            with wf.no_grad():
+                weight.mul_(scale)
+            found = []
+            for run in (function, lambda ns, call=call: [call(n) for n in ns]):
+                weight.grad = None
+                results = run([1.0, 2.0, 3.0])
+                sum(results).backward()
+                found.append([[float(x) for x in results], weight.grad])
+            assert found[0][0] == found[1][0]
+            np.testing.assert_allclose(*[g.numpy() for _, g in found])
+        assert function.plan().stats()["planned"] == (0 if call is shown else 3)
 
 
 def test_devices():

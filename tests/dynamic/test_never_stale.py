@@ -176,3 +176,20 @@ def test_values_of_tensors_in_examples_are_part_of_their_structure():
     examples[0].tensor.fill_(0.0)
     assert values(function(examples)) == values(loss(x) for x in examples)
     assert function.plan().stats()["planned"] == 2
+
+
+def test_arguments_that_code_changes_are_changed_each_time():
+    def noted(x, log):
+        log["last"] = x
+        log["all"].append(x)
+        return number(x)
+
+    function = wf.batched(noted)
+    for _ in range(4):
+        log = {"last": 0, "all": []}
+        function([1, 2], log)
+        assert log == {"last": 2, "all": [1, 2]}
+    kept = wf.batched(lambda x, options: number(x) * options["scale"][0])
+    for _ in range(3):
+        assert values(kept([1, 2], {"scale": [3.0]})) == [3.0, 6.0]
+    assert kept.plan().stats()["planned"] == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import pickle
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import pytest
 
 import weft as wf
 from tests.dynamic.trees import TreeNet, random_trees
+from weft.dynamic import plans, signatures
 
 SCALE = 2.0
 OPTIONS = {"power": 2}
@@ -306,3 +308,94 @@ def test_first_and_later_calls_are_the_same_to_the_last_bit():
         for x, y in zip(found(), first, strict=True):
             np.testing.assert_array_equal(x, y)
     assert mean.plan().planned == len(trees)
+
+
+def test_arguments_that_are_others_in_each_call_are_forgotten(monkeypatch):
+    monkeypatch.setattr(plans, "MOST_CONTEXTS", 4)
+    function = wf.batched(lambda x, temperature, given: given(wf.tensor(float(x)) * temperature))
+    for step in range(24):
+        given = lambda h, step=step: h + step  # noqa: E731  (another one in each call)
+        assert [float(x) for x in function([1, 2], 2.0, given)] == [2.0 + step, 4.0 + step]
+        held = function._plans
+        assert len(held._contexts) <= 5
+        assert len(held.outside._met) < 60
+    for _ in range(2):
+        function([1, 2], 2.0, given)
+    assert function.plan().stats()["planned"] == 2
+
+
+class Coder(wf.nn.Module):
+    """A model that holds batched functions of its own methods."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = wf.nn.Parameter(wf.ones(3))
+        self.encode = wf.batched(self.encode_one, reduce="stack")
+        self.decode = wf.batched(self.decode_one)
+
+    def encode_one(self, x):
+        return self.weight * wf.tensor(float(x))
+
+    def decode_one(self, h):
+        return h["h"].sum() * 2.0 if h["h"].sum() > 1.0 else h["h"].sum()
+
+    def forward(self, xs):
+        return self.decode([{"h": h} for h in self.encode(xs)])
+
+
+def test_models_that_hold_batched_functions_have_plans():
+    model = Coder()
+    for _ in range(3):
+        assert [float(x) for x in model([1, 2])] == [6.0, 12.0]
+    assert model.encode.plan().stats()["planned"] == 2
+    assert model.decode.plan().stats()["planned"] == 2
+    whole = wf.batched(lambda xs: model(xs)[0])
+    for _ in range(3):
+        assert [float(x) for x in whole([[1, 2], [2]])] == [6.0, 12.0]
+    assert "calls a batched function" in whole.plan().stats()["why not planned"]
+    assert whole.plan().stats()["planned"] == 0
+
+
+class Stepping(wf.nn.Module):
+    """A model that holds a batched function, and a cell, which have seen calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = wf.nn.Linear(8, 8)
+        self.step = wf.cell(self.linear)
+        self.run = wf.batched(self.one, reduce="stack")
+
+    def one(self, x):
+        h = self.step(wf.ones(8) * wf.tensor(float(x)))
+        return self.step(h).sum() if h.sum() > 0 else h.sum()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize("calls", [0, 1, 4])
+def test_models_are_copied_without_what_calls_have_left(copied, calls):
+    model = Stepping()
+    for _ in range(calls):
+        model.run([1, -2, 3])
+    other = copied(model)
+    other.linear.weight.assign(other.linear.weight * -0.5)
+    for _ in range(3):
+        for held in (model, other):
+            expected = [float(held.one(x)) for x in [1, -2, 3]]
+            np.testing.assert_allclose(held.run([1, -2, 3]).numpy(), expected, rtol=1e-5)
+    assert other.run.plan().stats()["planned"] == 3
+
+
+def test_attributes_that_are_others_in_each_call_are_forgotten(monkeypatch):
+    """A limit that follows from what is read, say: each is a signature of its own."""
+    monkeypatch.setattr(signatures, "MOST_SIGNATURES", 40)
+    limit = wf.tensor(1.0, dtype=wf.float64)
+
+    def clipped(x):
+        h = wf.tensor([float(x), -3.0]) * limit
+        return wf.clip(h, -1.0, abs(h[0].item())).sum()
+
+    function = wf.batched(clipped)
+    for step in range(24):
+        limit.fill_(1.0 + step / 32)
+        assert [float(x) for x in function([1, 2])] == [float(clipped(x)) for x in [1, 2]]
+        assert len(function._table.all) < 60

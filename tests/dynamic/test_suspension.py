@@ -174,3 +174,53 @@ def test_what_waited_is_there_when_it_is_read_after_all():
         np.testing.assert_allclose(
             [float(x) for x in function(counts)], [float(walk(n)) for n in counts], rtol=1e-12
         )
+
+
+def test_a_batched_function_inside_learns_while_examples_wait():
+    """What an inner function keeps of its calls is nothing that examples change."""
+    inner = wf.batched(lambda h: wf.tanh(h @ W))
+
+    def outer(x):
+        first, second = inner([wf.tensor(np.full(4, x)), wf.tensor(np.full(4, -x))])
+        h = first if first.sum() > 0 else second * 2.0
+        (third,) = inner([h])
+        return third.sum() if third[0] > 0 else (third * third).sum()
+
+    examples = [0.5, -2.0, 3.0, 1.5]
+    function = wf.batched(outer)
+    for _ in range(3):
+        expected = [float(outer(x)) for x in examples]
+        np.testing.assert_allclose([float(x) for x in function(examples)], expected, rtol=1e-12)
+    assert function.plan().stats()["why not planned"] == "the code calls a batched function"
+
+
+@pytest.mark.parametrize("kind", [suspension.GreenletTask, suspension.ThreadTask])
+def test_examples_of_a_function_inside_read_what_is_put_off_around_them(kind, monkeypatch):
+    monkeypatch.setattr(many_calls, "task_class", lambda: kind)
+    ended = []
+
+    def scaled(x, score):
+        try:
+            h = wf.tanh(wf.tensor(np.full(4, x)) @ W)
+            if h.sum() > 1e9 or score.item() > 3.0:
+                raise ValueError("too much")
+            return h.sum() * score if score > 0 else h.sum() - score.item()
+        finally:
+            ended.append(x)
+
+    inner = wf.batched(scaled)
+
+    def outer(x):
+        score = wf.tensor(np.full(4, x)).sum() * 0.5
+        return sum(inner([1.0, x, -x], score)) + score
+
+    function = wf.batched(outer)
+    function.reads = inner.reads = True
+    examples = [0.5, -2.0, 1.25, 1.5]
+    for _ in range(3):
+        expected = [float(outer(x)) for x in examples]
+        np.testing.assert_allclose([float(x) for x in function(examples)], expected, rtol=1e-12)
+    ended.clear()
+    with pytest.raises(ValueError, match="too much"):
+        function([*examples, 4.0, 1.0])
+    assert len(ended) == 6 * 3  # those that were waiting were ended, too

@@ -44,6 +44,10 @@ class Cell(Wrapped):
         self.apart: set[Any] = set()  # calls that must run operation by operation
         update_wrapper(self, fn, updated=())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy has: nothing of calls, whose tensors are those of this one."""
+        return {**self.__dict__, "apart": set()}
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Return the method of an instance."""
         return self if instance is None else partial(self, instance)

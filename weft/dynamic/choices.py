@@ -7,7 +7,7 @@ and of all examples. Who finds other answers than its plan says has another path
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from .reads import (
     TRUTH,
     ComparedNumbers,
     ComputedNumber,
+    EarlierNumber,
     ExampleReads,
     QuestionForm,
     ReadElement,
@@ -33,21 +34,29 @@ MOST_ELEMENTS = 1 << 12  # whose content an example knows: choices by more are n
 class PathChoices:
     """What the code of one example found on its path.
 
-    columns    for questions of each form five lines: the value, its element, the other value (or
-               the bits of a number), its element, the answer
-    computed   questions about numbers that Python computed
+    columns      for questions of each form five lines: the value, its element, the other value (or
+                 the bits of a number), its element, the answer
+    computed     questions about numbers that Python computed
+    arithmetic   what it computed, in order
     """
 
-    __slots__ = ("columns", "computed")
+    __slots__ = ("arithmetic", "columns", "computed")
 
-    def __init__(self, columns: dict[QuestionForm, Ints], computed: list[ComparedNumbers]) -> None:
+    def __init__(
+        self,
+        columns: dict[QuestionForm, Ints],
+        computed: list[ComparedNumbers],
+        arithmetic: list[ComputedNumber],
+    ) -> None:
         self.columns = columns
         self.computed = computed
+        self.arithmetic = arithmetic if computed else []
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, PathChoices)
             and self.computed == other.computed
+            and self.arithmetic == other.arithmetic
             and self.columns.keys() == other.columns.keys()
             and all(np.array_equal(x, other.columns[form]) for form, x in self.columns.items())
         )
@@ -56,8 +65,10 @@ class PathChoices:
         """Return the numbers of all values that are asked about."""
         found = [x[0] for x in self.columns.values()]
         found += [x[2] for form, x in self.columns.items() if form.right is not None]
-        computed = [x for question in self.computed for x in _numbers_in(question[1:3])]
-        return np.concatenate([*found, np.array(computed, np.int64)])
+        sources = [x for number in self.arithmetic for x in number.operands]
+        sources += [x for question in self.computed for x in (question.left, question.right)]
+        elements = [x.value.number for x in sources if type(x) is ReadElement]
+        return np.concatenate([*found, np.array(elements, np.int64)])
 
     __hash__ = None  # type: ignore[assignment]  # nobody looks choices up
 
@@ -68,7 +79,8 @@ def choices_of(reads: ExampleReads, own: OwnNumbers) -> PathChoices | None:
         QuestionForm(*key): np.array(line, np.int64).reshape(-1, 5).T.copy()
         for key, line in reads.lines.items()
     }
-    if sum(array.size for array in reads.exact.values()) > MOST_ELEMENTS:
+    size = sum(array.size for array in reads.exact.values())
+    if reads.is_mixed or max(size, len(reads.arithmetic)) > MOST_ELEMENTS:
         return None
     for (number, kind), array in reads.exact.items():
         if array.dtype.kind == "c":
@@ -82,13 +94,17 @@ def choices_of(reads: ExampleReads, own: OwnNumbers) -> PathChoices | None:
             lines[0] = own.all(lines[0])
             if form.right is not None:
                 lines[2] = own.all(lines[2])
+        arithmetic = [
+            x._replace(operands=tuple([_renumbered(y, own) for y in x.operands]))
+            for x in reads.arithmetic
+        ]
         computed = [
             x._replace(left=_renumbered(x.left, own), right=_renumbered(x.right, own))
             for x in reads.computed
         ]
     except ForeignValueError:
         return None
-    return PathChoices(columns, computed)
+    return PathChoices(columns, computed, arithmetic)
 
 
 class ForeignValueError(Exception):
@@ -122,18 +138,7 @@ def _renumbered(source: Any, own: OwnNumbers) -> Any:
     """Return where a number comes from, by an example's own numbers of values."""
     if type(source) is ReadElement:
         return source._replace(value=source.value._replace(number=own.one(source.value.number)))
-    if type(source) is ComputedNumber:
-        return source._replace(operands=tuple([_renumbered(x, own) for x in source.operands]))
     return source
-
-
-def _numbers_in(sources: Iterable[Any]) -> Iterator[int]:
-    """Yield the numbers of values that numbers were computed of."""
-    for source in sources:
-        if type(source) is ReadElement:
-            yield source.value.number
-        elif type(source) is ComputedNumber:
-            yield from _numbers_in(source.operands)
 
 
 def _bits(array: Array) -> Ints:
@@ -163,6 +168,12 @@ class RanValues(NamedTuple):
         found: Array = array.reshape(len(array), -1)[self.rows[numbers - self.start], places]
         return found
 
+    def element(self, x: ReadElement, shift: int) -> float:
+        """Return one element, by an example's own number of its value."""
+        (number, kind), place = x
+        array = self.arrays[kind][self.rows[number + shift - self.start]]
+        return float(array.reshape(-1)[place])
+
 
 def other_paths(
     choices: Sequence[PathChoices | None], firsts: Sequence[int], values: RanValues
@@ -186,26 +197,28 @@ def other_paths(
         asked = lines[0] if form.right is None else np.maximum(lines[0], lines[2])
         np.minimum.at(known, owner[wrong], asked[wrong])
     for i, own in enumerate(choices):
-        for question in () if own is None else own.computed:
-            if not _is_answered(question, firsts[i], values):
-                known[i] = -1
+        if own is not None and not _are_answered(own, firsts[i], values):
+            known[i] = -1
     return {i: int(known[i]) for i in np.flatnonzero(known != ALL).tolist()}
 
 
 class KnownAhead(NamedTuple):
     """Values of an example that were computed before it was found that it goes another way.
 
-    first   the number of its first one there
-    last    its own number of the last one that its code computes all the same
+    first    the number of its first one there
+    last     its own number of the last one that its code computes all the same
+    places   in how many places numbers were data when these were counted: where one became data
+             since, its code counts otherwise
     """
 
     values: RanValues
     first: int
     last: int
+    places: int
 
     def value(self, number: int, kind: int) -> Array | None:
         """Return a value by its own number, if it is known."""
-        if number > self.last:
+        if not 0 <= number <= self.last:
             return None
         row = self.values.rows[self.first + number - self.values.start]
         found: Array = self.values.arrays[kind][row]
@@ -227,19 +240,21 @@ def _answers(form: QuestionForm, questions: Ints, shift: Ints, values: RanValues
     return COMPARISONS[form.name](left, right) == answer
 
 
-def _is_answered(question: ComparedNumbers, shift: int, values: RanValues) -> bool:
-    """Tell whether a question about what Python computes has the answer that it had."""
-    left, right = (_number(x, shift, values) for x in (question.left, question.right))
+def _are_answered(own: PathChoices, shift: int, values: RanValues) -> bool:
+    """Tell whether questions about what Python computes have the answers that they had."""
+    numbers: list[Any] = []
+
+    def number(source: Any) -> Any:
+        if type(source) is ReadElement:
+            return values.element(source, shift)
+        return numbers[source.place] if type(source) is EarlierNumber else source
+
+    for operation, operands in own.arithmetic:
+        numbers.append(operation(*map(number, operands)))
+    return all(_is_answered(x, number(x.left), number(x.right)) for x in own.computed)
+
+
+def _is_answered(question: ComparedNumbers, left: Any, right: Any) -> bool:
     if question.name == EXACT:
         return bits_of(left) == bits_of(right)
     return bool(COMPARISONS[question.name](left, right)) == question.found
-
-
-def _number(source: Any, shift: int, values: RanValues) -> Any:
-    if type(source) is ReadElement:
-        (number, kind), place = source
-        where = np.array([number + shift]), np.array([place])
-        return float(values.elements(kind, *where)[0])
-    if type(source) is ComputedNumber:
-        return source.operation(*[_number(x, shift, values) for x in source.operands])
-    return source

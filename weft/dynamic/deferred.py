@@ -169,8 +169,10 @@ class DeferredTensor(Tensor):
                 f"writing in place cannot change {self.dtype}{list(self.shape)} "
                 f"to {result.dtype}{list(result.shape)}"
             )
-        if result.__class__ is DeferredTensor:
-            held: Any = result
+        held: Any = result
+        if result.__class__ is not DeferredTensor and current_interpreter() is self.run:
+            held = self.run.row_of_shared(result)
+        if held.__class__ is DeferredTensor:
             self._stand(held.run, held.index, held.kind, held.level)
         else:
             self.run.become(self, result)
@@ -195,6 +197,15 @@ def become(stand_in: Tensor, tensor: Tensor) -> None:
         else:
             part.__set__(stand_in, held)
     stand_in.__class__ = type(tensor)
+
+
+def stand(tensor: Tensor, stand_in: Any) -> None:
+    """Let a plain tensor stand for a value, as another one does."""
+    for name in _PARTS:
+        _cleared(_SLOTS[name], tensor)
+    tensor.__class__ = DeferredTensor
+    made: Any = tensor
+    made._stand(stand_in.run, stand_in.index, stand_in.kind, stand_in.level)
 
 
 def _cleared(part: Any, tensor: Tensor) -> None:

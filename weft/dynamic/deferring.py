@@ -311,6 +311,11 @@ class Deferring(PutOffRun):
         self.state.slots[id(x)] = slot
         return self.data(x)
 
+    def row_of_shared(self, x: Tensor) -> DeferredTensor | None:
+        """Return what is computed of shared tensors alone as data; None for what nobody knows."""
+        slot = self.shared.known(x)
+        return None if slot is None else self._as_data(x, slot)
+
     def type_in(self, spec: Any) -> TensorType:
         """Return the type that a signature says an operand has."""
         found: TensorType = self.table.types[spec] if spec.__class__ is int else spec.type

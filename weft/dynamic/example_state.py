@@ -27,6 +27,7 @@ class ExampleState:
     brought   the numbers of the tensors in it, by identity
     draws     what states were drawn, by the identity of their tensors
     data      what stands for the tensors that it made and brought, by identity
+    places    in how many places numbers were data when it began, and so had numbers as values
     slots     those of shared tensors that are data here, by identity
     owner     its number among those that had a turn
     ahead     what is known of values that its code reads, without waiting
@@ -36,13 +37,14 @@ class ExampleState:
 
     __slots__ = (
         *("awaited", "brought", "data", "draws", "first", "has_looked", "has_written", "index"),
-        *("ahead", "looks"),
+        *("ahead", "looks", "places"),
         *("owner", "reads", "records", "slots", "task"),
     )
 
     def __init__(self, index: int, run: PutOffRun) -> None:
         self.index = index
         self.first = run.count
+        self.places = run.table.data_places
         self.records = run.records
         self.task: Any = None
         self.awaited = -1

@@ -12,6 +12,7 @@ from .plans import Plans
 from .results import ERRORS, REDUCTIONS
 from .signatures import SignatureTable, interning
 from .statistics import BatchPlan
+from .structure import Remembering
 
 
 def batched(fn: Callable[..., Any], *, reduce: str | None = None, errors: str = "raise") -> Any:
@@ -43,7 +44,7 @@ def batched(fn: Callable[..., Any], *, reduce: str | None = None, errors: str = 
     return ExampleFunction(fn, reduce, errors)
 
 
-class ExampleFunction:
+class ExampleFunction(Remembering):
     """A function of one example, to be called with many."""
 
     def __init__(self, fn: Callable[..., Any], reduce: str | None, errors: str) -> None:
@@ -51,10 +52,23 @@ class ExampleFunction:
         self.reduce = reduce
         self.errors = errors
         self.reads = False  # whether it was seen to read values
+        self._begin_anew()
+        update_wrapper(self, fn, updated=())
+
+    def _begin_anew(self) -> None:
+        """Know of no calls."""
         self._table = SignatureTable()
         self._plans: Plans | None = None
         self._last: BatchPlan | None = None
-        update_wrapper(self, fn, updated=())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy has: not what calls have left, which is of these objects alone."""
+        left = ("_table", "_plans", "_last")
+        return {name: x for name, x in self.__dict__.items() if name not in left}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin_anew()
 
     def __call__(self, examples: Iterable[Any], *shared: Any, start: int = 0) -> Any:
         """Return the results of all examples.
@@ -82,8 +96,10 @@ class ExampleFunction:
     def begin(self) -> tuple[SignatureTable, Plans]:
         """Return what calls of the function have in common."""
         with interning:
-            if self._plans is None or self._table.is_full:
+            if self._plans is None or self._table.is_full or not self._table.is_current:
                 self._table, self._plans = SignatureTable(), Plans(self.fn)
-            elif not self._plans.is_current:  # calls that run have the plans of before
+            elif (
+                self._plans.is_full or not self._plans.is_current
+            ):  # calls that run have the plans of before
                 self._plans = Plans(self.fn)
             return self._table, self._plans

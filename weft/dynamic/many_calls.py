@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.dispatch import ERRORS
 from ..core.errors import ArgumentError, is_from_signal
-from ..core.modes import current_interpreter, interpret_with, refuse_recording
+from ..core.modes import current_deferral, current_interpreter, interpret_with, refuse_recording
 from ..core.tree import flatten
 from .choices import KnownAhead, other_paths
 from .collecting import rare_collection
 from .deferred import DeferredTensor
 from .deferring import Deferring
 from .example_state import ExampleState
+from .kept_numbers import PlainNumbers, settle_kept
 from .paths import EndedExample, Turns
 from .plans import Known, NewPlan, leaves_of
 from .reads import ExampleReads, plain_number
@@ -44,8 +45,11 @@ class ManyCalls:
     ) -> None:
         refuse_recording("wf.batched runs what it puts off by programs of its own", in_parts=True)
         self.function, self.examples, self.shared, self.start = function, examples, shared, start
+        if (around := current_deferral()) is not None:
+            around.calls_inside()
         table, self.plans = function.begin()
-        self.context = self.plans.context(shared)
+        self._shared_walk = self.plans.walk(shared)
+        self.context = self.plans.context(self._shared_walk)
         self.run = self._new_run(table)
         self.found: list[Any] = [None] * len(examples)
         self.waiting: list[tuple[int, ExampleState, Any]] = []
@@ -56,6 +60,7 @@ class ManyCalls:
         self._ended: list[tuple[EndedExample, StructureWalk]] = []  # of those that read values
         self._notes_reads = self.plans.trust.looks()
         self._ahead: dict[int, Any] = {}  # what is known of values that examples read
+        self._reads: list[ExampleReads] = []  # of all examples that are noted
 
     def _new_run(self, table: SignatureTable) -> Deferring:
         run = Deferring(table, current_interpreter())
@@ -76,8 +81,12 @@ class ManyCalls:
     def results(self) -> Any:
         """Run all examples, and return their results as the function was asked to."""
         with rare_collection:
-            self._run_all()
-            self.plans.keep(self._new, self.run.table.all)
+            try:
+                self._run_all()
+            finally:
+                self._settle_numbers()
+            if self._shared_walk is None or self._shared_walk.is_same():
+                self.plans.keep(self._new, self.run.table.all)
             return reduced(self.function.reduce, self.run, self.found)
 
     def _run_all(self) -> None:
@@ -92,9 +101,17 @@ class ManyCalls:
             if not self._is_unchanged():
                 raise refused.error from None
             self._run_with_plain_numbers()
-        except BaseException:
+        except BaseException as error:
             self._stop()
-            raise
+            failed = self.run.is_broken and isinstance(error, ERRORS) and not is_from_signal(error)
+            if not failed:
+                raise
+            self._run_one_by_one(error)
+
+    def _settle_numbers(self) -> None:
+        """Let objects that code has changed have plain numbers in the places of those it read."""
+        if any(reads.gave_numbers for reads in self._reads) and not self._is_unchanged():
+            settle_kept((self.examples, self.shared, *self.plans.outside.holders()))
 
     def _run_with_plain_numbers(self) -> None:
         """Run all code again, with Python's own floats where it reads such, as it does from now on.
@@ -186,7 +203,10 @@ class ManyCalls:
             return dict.fromkeys(chosen)
         values = self.run.ran_values()
         found = other_paths([seen[i].plan.choices for i in chosen], firsts, values)
-        return {chosen[k]: KnownAhead(values, firsts[k], last) for k, last in found.items()}
+        return {
+            chosen[k]: KnownAhead(values, firsts[k], last, seen[chosen[k]].plan.places)
+            for k, last in found.items()
+        }
 
     def _plans_of_paths(self) -> list[NewPlan]:
         """Return new plans of the examples whose code has read values."""
@@ -208,22 +228,21 @@ class ManyCalls:
         ]
 
     def _finish(self) -> None:
-        """Run all that was put off; what fails then is looked for one by one, with its line."""
+        """Run all that was put off."""
         needed = None
         if self.run.records.is_new:
             leaves = flatten(self.found)[0]
             needed = [x.index for x in leaves if x.__class__ is DeferredTensor]
-        try:
-            self.run.close(needed)
-        except ERRORS as error:
-            if is_from_signal(error):
-                raise
-            if self.function.errors == "raise":
-                self._blame(error)
-            for i, example in enumerate(self.examples):
-                self.found[i] = self._alone(i, example)
+        self.run.close(needed)
 
-    def _blame(self, error: Exception) -> NoReturn:
+    def _run_one_by_one(self, error: BaseException) -> None:
+        """Look for an operation that failed when it ran: it may be that of any example."""
+        if self.function.errors == "raise":
+            self._blame(error)
+        for i, example in enumerate(self.examples):
+            self.found[i] = self._alone(i, example)
+
+    def _blame(self, error: BaseException) -> NoReturn:
         """Raise the error of the first example that fails alone, or that of all together."""
         for i, example in enumerate(self.examples):
             try:
@@ -235,20 +254,21 @@ class ManyCalls:
 
     def _alone(self, i: int, example: Any) -> Any:
         """Return the result of one example that is run without the others, or its error."""
+        found = ManyCalls(self.function, self.examples, self.shared, self.start)
+        found._notes_reads = False
         try:
-            found = ManyCalls(self.function, [example], self.shared, self.start + i)
-            with interpret_with(found.run):
-                found._begin(0, example)
-                while found.waiting:
-                    found._go_on()
+            found._run_code([i])
             found.run.close()
-        except ERRORS:
+        except BaseException as error:
+            found._stop()
+            if not isinstance(error, ERRORS) or is_from_signal(error):
+                raise
             try:
                 self.function.fn(example, *self.shared)
-            except Exception as error:
-                return ExampleError(i, error)
+            except Exception as own:
+                return ExampleError(i, own)
             raise
-        return settled(found.run, found.found)[0]
+        return settled(found.run, found.found[i : i + 1])[0]
 
     # -- one example -------------------------------------------------------------------------------
 
@@ -297,6 +317,7 @@ class ManyCalls:
                 self.run.turns = Turns()
                 self.run.turns.begin(state, self.run.count)
             state.reads = ExampleReads(gives_numbers=self.plans.gives_numbers)
+            self._reads.append(state.reads)
 
     def _call(self, i: int, example: Any, walk: StructureWalk | None) -> None:
         """Call the function, and keep what it returns, or says."""
@@ -304,6 +325,8 @@ class ManyCalls:
         try:
             result = checked(self.function.fn(example, *self.shared), i)
         except Exception as error:
+            if self.run.is_broken:  # it need not be this example whose operation has failed
+                raise
             if state.reads is not None and state.reads.gave_numbers:
                 raise NumbersRefusedError(error) from None
             explain_depth(error, example)
@@ -329,11 +352,12 @@ class ManyCalls:
         if state.reads is None or not state.reads.gave_numbers:
             return result
         leaves, nest = flatten(result)
-        return nest.unflatten([plain_number(x) for x in leaves])
+        return PlainNumbers().within(nest.unflatten([plain_number(x) for x in leaves]))
 
     def _is_unchanged(self) -> bool:
         """Tell whether code has left everything as it was, so that it may run again."""
-        return self.plans.outside.is_same() and are_same(self._walks)
+        given = [] if self._shared_walk is None else [self._shared_walk]
+        return self.plans.outside.is_same() and are_same([*given, *self._walks])
 
     # -- all of them -------------------------------------------------------------------------------
 

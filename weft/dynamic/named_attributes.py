@@ -15,6 +15,7 @@ from ..core.tensor import Tensor
 from ..nn import Module
 from .structure import AGAIN, ATOMS, is_plain
 
+NAMED_BY_LIBRARIES = frozenset({"forward"})  # what runs when a module is called
 OF_MODULES = frozenset(vars(Module()))  # what the base class itself reads
 
 
@@ -30,6 +31,16 @@ def is_read_by_name(kind: type) -> bool:
     return not any(is_library_class(base) or _looks_itself(base) for base in bases)
 
 
+@cache
+def called_unnamed(kind: type) -> frozenset[str]:
+    """Return the methods of a class that its bases may call, where no code of the user's does.
+
+    A base of a library may call all that it has itself; a module, `forward` (NAMED_BY_LIBRARIES).
+    """
+    bases = [base for base in kind.__mro__ if base not in (object, Module)]
+    return frozenset({name for base in bases if is_library_class(base) for name in vars(base)})
+
+
 def _looks_itself(kind: type) -> bool:
     """Tell whether a class has a way of its own to find attributes."""
     return not {"__getattribute__", "__getattr__"}.isdisjoint(vars(kind))
@@ -39,6 +50,7 @@ class NamedAttributes:
     """An object, and those of its attributes that code names."""
 
     def __init__(self, owner: Any) -> None:
+        self.owner = owner
         self._attributes: dict[str, Any] = owner.__dict__
         self._keys = list(self._attributes)
         registered: dict[str, Any] = self._attributes.get("_kinds", {})

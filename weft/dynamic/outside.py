@@ -12,16 +12,24 @@ from __future__ import annotations
 
 import builtins
 import dis
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
+from operator import is_
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from ..capture.watch.trust import Owner, is_library_class, is_library_module, owner_of
 from ..core.rng import Generator
 from ..core.tensor import Tensor
-from .named_attributes import NamedAttributes, is_known, is_read_by_name
-from .structure import OpaqueError, StructureWalk, Wrapped
+from .named_attributes import (
+    NAMED_BY_LIBRARIES,
+    NamedAttributes,
+    called_unnamed,
+    is_known,
+    is_read_by_name,
+)
+from .structure import OpaqueError, Remembering, StructureWalk, Wrapped
 
 MOST_OBJECTS = 20_000
 PURE_MODULES = frozenset(
@@ -49,7 +57,9 @@ IMPURE_NAMES = frozenset(
 # What reads attributes that no code names: copies, fields of data classes, getters made of names.
 READING_ALL = frozenset({"copy", "dataclasses", "operator", "_operator"})
 MAKING = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__"})
-READING = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"})
+NAMING = frozenset(
+    {*("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"), *("STORE_ATTR", "DELETE_ATTR")}
+)
 CHANGING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
 
 
@@ -64,9 +74,10 @@ class FunctionSurroundings:
         self._walks: list[StructureWalk] = []
         self._names: list[tuple[dict[str, Any], str, Any]] = []
         self._cells: list[tuple[Any, Any]] = []
+        self._functions: list[tuple[FunctionType, list[Any]]] = []
         self._classes: list[tuple[type, list[Any]]] = []
         self._members: list[tuple[str, Any]] = []  # of classes, that no code has named so far
-        self._named: set[str] = set()
+        self._named = {*NAMED_BY_LIBRARIES}
         self._objects: list[NamedAttributes] = []
         self._reads_all = False  # whether code may read attributes without naming them
         self._tensors: dict[int, Tensor] = {}
@@ -112,6 +123,10 @@ class FunctionSurroundings:
         for cell, value in self._cells:
             if _content(cell) is not value:
                 return False
+        for fn, parts in self._functions:
+            own = _parts_of(fn)
+            if len(own) != len(parts) or not all(map(is_, own, parts)):
+                return False
         for kind, values in self._classes:
             if len(vars(kind)) != len(values) or any(
                 x is not y for x, y in zip(vars(kind).values(), values, strict=True)
@@ -120,6 +135,19 @@ class FunctionSurroundings:
         return all(x.is_same() for x in self._objects) and all(
             walk.is_same() for walk in self._walks
         )
+
+    def holders(self) -> Iterator[Any]:
+        """Yield what may hold something else by now: cells, objects, and what names stand for."""
+        for scope, name, _ in self._names:
+            yield scope.get(name)
+        for cell, _ in self._cells:
+            yield cell
+        for kind, _ in self._classes:
+            yield kind
+        for x in self._objects:
+            yield x.owner
+        for walk in self._walks:
+            yield walk.root
 
     def holds(self, x: Tensor) -> bool:
         """Tell whether a tensor is one of those that are reached: it is there in any call."""
@@ -135,7 +163,7 @@ class FunctionSurroundings:
         for kind, parts in PARTS.items():
             if isinstance(x, kind):
                 return parts(self, x)
-        if hasattr(x, "__func__"):  # a bound method
+        if hasattr(type(x), "__func__"):  # a bound method
             return x.__func__, x.__self__
         if callable(x) and not hasattr(x, "__dict__"):
             return self._of_builtin(x)
@@ -151,6 +179,7 @@ class FunctionSurroundings:
             # What `functools.wraps` made names the module of what it wraps.
             inside = fn.__globals__.get("__name__") if owner is Owner.STANDARD else fn.__module__
             self._check_library(inside or "", fn.__qualname__)
+            yield from getattr(fn, "registry", {}).values()  # of functools.singledispatch
             return
         yield from self._given(fn)
         if fn.__dict__:
@@ -159,6 +188,7 @@ class FunctionSurroundings:
 
     def _given(self, fn: FunctionType) -> Iterator[Any]:
         """Walk through what a function was given when it was made: defaults and closure."""
+        self._functions.append((fn, _parts_of(fn)))
         yield from fn.__defaults__ or ()
         yield from (fn.__kwdefaults__ or {}).values()
         for cell in fn.__closure__ or ():
@@ -177,7 +207,7 @@ class FunctionSurroundings:
                 self._check_library(name, name)
             elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 yield from self._of_name(scope, name)
-            elif instruction.opname in READING:
+            elif instruction.opname in NAMING:  # what is only written changes as well
                 if name in IMPURE_NAMES:
                     raise OpaqueError(f"{code.co_qualname} uses .{name}")
                 self._named.add(name)
@@ -211,13 +241,19 @@ class FunctionSurroundings:
             self._check_library(kind.__module__, kind.__qualname__)
             return
         self._classes.append((kind, list(vars(kind).values())))
+        called = called_unnamed(kind)
         for name, x in vars(kind).items():
             if made and name in MAKING:
                 yield x
             elif callable(x) or isinstance(x, DESCRIPTORS):
-                self._members.append((name, x))
-            elif not (_is_special(name) or is_known(x) or hasattr(x, "__get__")):
+                if name in called:
+                    yield x
+                else:
+                    self._members.append((name, x))
+            elif not (_is_special(name) or is_known(x) or _is_place(x)):
                 self._members.append((name, x))  # a list that all its objects share, say
+        if type(kind) is not type:
+            yield instance_of(type(kind))
         for base in kind.__bases__:
             if base is not object:
                 yield base if made else instance_of(base)
@@ -270,16 +306,32 @@ PARTS: dict[type, Callable[[FunctionSurroundings, Any], Iterable[Any]]] = {
     type: partial(FunctionSurroundings._of_class, made=True),
     InstanceOf: lambda outside, x: outside._of_class(x.kind, made=False),
     Wrapped: lambda outside, x: (x.fn,),
+    Remembering: lambda outside, x: (),
     staticmethod: lambda outside, x: (x.__func__,),
     classmethod: lambda outside, x: (x.__func__,),
     property: lambda outside, x: [part for part in (x.fget, x.fset) if part is not None],
+    functools.cached_property: lambda outside, x: (x.func,),
+    functools.singledispatchmethod: lambda outside, x: (x.func, x.dispatcher),
 }
 MISSING = object()
-DESCRIPTORS = (staticmethod, classmethod, property)
+DESCRIPTORS = (
+    *(staticmethod, classmethod, property),
+    *(functools.cached_property, functools.partialmethod, functools.singledispatchmethod),
+)
+
+
+def _is_place(x: Any) -> bool:
+    """Tell whether a member of a class says no more than where an attribute lies."""
+    return hasattr(x, "__get__") and is_library_class(type(x))
 
 
 def _is_left(x: Any) -> bool:
     return isinstance(x, (Generator, Wrapped)) or is_read_by_name(x.__class__)
+
+
+def _parts_of(fn: FunctionType) -> list[Any]:
+    """Return what may be put in the place of a function's own: notebooks do when files change."""
+    return [fn.__code__, fn.__defaults__, *(fn.__kwdefaults__ or {}).values()]
 
 
 def _content(cell: Any) -> Any:

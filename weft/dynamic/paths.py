@@ -171,7 +171,7 @@ class _OwnedRows:
         """Return the plan of an example."""
         owner = state.owner
         plan = ExamplePlan(None, self.counts[owner], found.leaves)
-        plan.choices, plan.looks = found.choices, state.looks
+        plan.choices, plan.looks, plan.places = found.choices, state.looks, state.places
         plan.take(*self._cut(owner))
         for kind, payload in self.data(table).get(owner, {}).items():
             plan.add_data(kind, kept_data(payload, state, table.types[kind].dtype))

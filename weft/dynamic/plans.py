@@ -23,14 +23,14 @@ from .choices import PathChoices
 from .deferred import DeferredTensor
 from .example_state import ExampleState
 from .outside import FunctionSurroundings, instance_of
+from .path_trust import PathTrust
 from .records import NUMBERS, Chunk
 from .signatures import BatchSignature, Slot, interning
 from .structure import ATOMS, OpaqueError, StructureWalk, are_same
 
 MOST_PLANS = 1 << 16  # examples that are remembered
 MOST_ROWS = 1 << 23  # rows of all plans
-LEAST_TRUST = 7 / 8  # the share of examples below which code runs
-CALLS_A_LOOK = 4
+MOST_CONTEXTS = 1 << 8  # a number that examples share may be another one in each call
 MADE = "the code computes a tensor without operations, or by a Function"
 
 
@@ -66,6 +66,7 @@ class ExamplePlan:
     looks     what the code saw of the tensors in the example, by their numbers
     choices   what the code found of the values that it read, if it read some: the plan holds only
               if a batch comes out the same
+    places    in how many places numbers were data when the code ran
     """
 
     __slots__ = (
@@ -86,6 +87,7 @@ class ExamplePlan:
         self.is_single = self.nest.kind is None and self.leaves[0].__class__ is ValueLeaf
         self.looks: dict[int, Array] = {}
         self.choices: PathChoices | None = None
+        self.places = 0
 
     def __len__(self) -> int:
         """Return how many rows it has."""
@@ -194,31 +196,6 @@ class NewPlan(NamedTuple):
     known: Known
 
 
-class PathTrust:
-    """Whether examples that read values are expected to go the way that they went last.
-
-    Going by plans that do not hold costs a forward pass, which pays if few examples have changed.
-    Where many do, what they read is noted in one call of some, to see whether that is still so.
-    """
-
-    def __init__(self) -> None:
-        self._share = 1.0  # of examples that went the same way, of late
-        self._calls = 0
-
-    def __bool__(self) -> bool:
-        return self._share >= LEAST_TRUST
-
-    def looks(self) -> bool:
-        """Count a call, and tell whether it is to note what is read."""
-        self._calls += 1
-        return bool(self) or self._calls % CALLS_A_LOOK == 0
-
-    def note(self, same: int, count: int) -> None:
-        """Learn how many of some examples went the same way as the time before."""
-        if count:
-            self._share += (same / count - self._share) / 4
-
-
 class Plans:
     """The plans of a function, and the examples that were seen, while nothing outside changes."""
 
@@ -238,22 +215,36 @@ class Plans:
         return self.outside.reason
 
     @property
+    def is_full(self) -> bool:
+        """Whether it knows so many shared arguments that it is better to begin anew."""
+        return len(self._contexts) > MOST_CONTEXTS
+
+    @property
     def is_current(self) -> bool:
         """Whether all that the function reads besides examples is as it was."""
         return self.outside.reason is not None or self.outside.is_same()
 
-    def context(self, shared: Sequence[Any]) -> int | None:
-        """Return what plans depend on besides examples, in one call; None if none can be kept."""
+    def walk(self, shared: Sequence[Any]) -> StructureWalk | None:
+        """Return the walk through the arguments that examples share; None if none can be kept."""
         if self.outside.reason is not None:
             return None
         try:
-            walk = StructureWalk(tuple(shared))
+            return StructureWalk(tuple(shared))
         except OpaqueError as error:
             self.outside.reason = f"an argument is {error}"
             return None
-        key = walk.key, is_grad_enabled(), default_float(), current_device()
+
+    def context(self, shared: StructureWalk | None) -> int | None:
+        """Return what plans depend on besides examples, in one call; None if none can be kept."""
+        if shared is None:
+            return None
+        key = shared.key, is_grad_enabled(), default_float(), current_device()
         with interning:
-            return self._contexts.setdefault(key, len(self._contexts))
+            known = self._contexts.get(key)
+            if known is None:
+                self._include([shared])
+                known = self._contexts[key] = len(self._contexts)
+            return known
 
     def known(self, examples: Sequence[Any], context: int) -> list[Known | None]:
         """Return what is known of examples, as they are; None of what cannot be looked into.
@@ -294,9 +285,7 @@ class Plans:
         if not new:
             return
         with interning:
-            kinds = dict.fromkeys([kind for x in new for kind in x.known.walk.classes])
-            self.outside.include(*map(instance_of, kinds))
-            self.outside.include(*[other for x in new for other in x.known.walk.others])
+            self._include([x.known.walk for x in new])
             if self.outside.reason is None and self.outside.is_same():
                 unchanged = are_same([x.known.walk for x in new])
                 for context, known in new:
@@ -304,6 +293,12 @@ class Plans:
                         self._keep(context, known, signatures)
                 while self._size() > MOST_PLANS or self._rows > MOST_ROWS:
                     self._forget()
+
+    def _include(self, walks: Sequence[StructureWalk]) -> None:
+        """Watch what the objects of structures can do: code may call it."""
+        kinds = dict.fromkeys([kind for walk in walks for kind in walk.classes])
+        self.outside.include(*map(instance_of, kinds))
+        self.outside.include(*[other for walk in walks for other in walk.others])
 
     def _keep(self, context: int, known: Known, signatures: Sequence[BatchSignature]) -> None:
         walk = known.walk

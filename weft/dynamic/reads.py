@@ -36,8 +36,14 @@ class ReadElement(NamedTuple):
     place: int
 
 
+class EarlierNumber(NamedTuple):
+    """A number that was computed: its place among those of its example, in their order."""
+
+    place: int
+
+
 class ComputedNumber(NamedTuple):
-    """A number that Python computed of elements and of plain numbers."""
+    """A number that Python computed of elements, of earlier ones and of plain numbers."""
 
     operation: Callable[..., Any]
     operands: tuple[Any, ...]
@@ -69,19 +75,26 @@ EXACT, TRUTH = "exact", "truth"
 class ExampleReads:
     """What one example read.
 
-    lines      questions about elements, by form, of five numbers each: the value, its element, the
-               other value (or the bits of a plain number), its element, and the answer
-    exact      values of which code knows the content, and this
-    computed   questions about numbers that Python computed
+    lines        questions about elements, by form, of five numbers each: the value, its element,
+                 the other value (or the bits of a plain number), its element, and the answer
+    exact        values of which code knows the content, and this
+    computed     questions about numbers that Python computed
+    arithmetic   what it computed, in order
+    is_mixed     whether code has taken numbers of other examples, or of other calls
     """
 
-    __slots__ = ("computed", "exact", "gave_numbers", "gives_numbers", "lines")
+    __slots__ = (
+        *("arithmetic", "computed", "exact", "gave_numbers", "gives_numbers"),
+        *("is_mixed", "lines"),
+    )
 
     def __init__(self, *, gives_numbers: bool) -> None:
         self.gives_numbers = gives_numbers
         self.lines: dict[tuple[str, int, int | None], list[int]] = {}
         self.exact: dict[ReadValue, Array] = {}
+        self.arithmetic: list[ComputedNumber] = []
         self.computed: list[ComparedNumbers] = []
+        self.is_mixed = False
         self.gave_numbers = False
 
     def __bool__(self) -> bool:
@@ -102,12 +115,12 @@ class ExampleReads:
         if not (self.gives_numbers and is_float(array.dtype)):
             self.know(x, array)
             return array.tolist()
-        flat = self._elements(x, array.ravel().tolist())
-        if array.ndim == 1:
-            return flat
-        found = np.empty(len(flat), object)
-        found[:] = flat
-        return found.reshape(array.shape).tolist()
+        if not array.size:
+            return array.tolist()
+        found = self._elements(x, array.ravel().tolist())
+        for size in array.shape[:0:-1]:  # NumPy would ask for the numbers themselves
+            found = [found[i : i + size] for i in range(0, len(found), size)]
+        return found
 
     def number(self, x: DeferredTensor, array: Array) -> Any:
         """Return the only element of a value as a Python number."""
@@ -128,7 +141,7 @@ class ExampleReads:
     def settle(self, x: ReadNumber) -> None:
         """Note that code knows a number itself."""
         if x._place < 0:
-            self.computed.append(ComparedNumbers(EXACT, x._of, x._number, found=True))
+            self.computed.append(ComparedNumbers(EXACT, x._source(), x._number, found=True))
         else:
             value, kind = x._of
             self._add(EXACT, kind, None, (value, x._place, bits_of(x._number), 0, 1))
@@ -136,14 +149,28 @@ class ExampleReads:
     def compare(self, name: str, x: ReadNumber, other: Any, *, found: bool) -> None:
         """Note what code found when it compared numbers."""
         is_read = type(other) is ReadNumber
-        if x._place >= 0 and (other._place >= 0 if is_read else float(other) == other):
+        if x._place >= 0 and (other._place >= 0 if is_read else _is_a_double(other)):
             value, kind = x._of
             right, its_kind = other._of if is_read else (bits_of(float(other)), None)
             line = value, x._place, right, other._place if is_read else 0, found
             self._add(name, kind, its_kind, line)
         else:
-            right = source_of(other) if is_read else other
-            self.computed.append(ComparedNumbers(name, source_of(x), right, found))
+            question = ComparedNumbers(name, self.source_of(x), self.source_of(other), found)
+            self.computed.append(question)
+        self.is_mixed |= is_read and other._reads is not self
+
+    def source_of(self, x: Any) -> Any:
+        """Return where a number comes from; a plain one is what it is."""
+        if type(x) is not ReadNumber:
+            return x
+        self.is_mixed |= x._reads is not self
+        return x._source()
+
+    def compute(self, operation: Callable[..., Any], operands: tuple[Any, ...]) -> int:
+        """Note a number that Python computes; return its place."""
+        sources = tuple([self.source_of(x) for x in operands])
+        self.arithmetic.append(ComputedNumber(operation, sources))
+        return len(self.arithmetic) - 1
 
     def _add(self, name: str, left: int, right: int | None, line: tuple[int, ...]) -> None:
         key = name, left, right
@@ -163,13 +190,22 @@ def bits_of(number: float) -> int:
 _WORD, _DOUBLE = Struct("q"), Struct("d")
 
 
+def _is_a_double(number: float) -> bool:
+    """Tell whether a number is one of those that a float can be: no NaN, and no larger integer."""
+    try:
+        return float(number) == number
+    except OverflowError:
+        return False
+
+
 class ReadNumber:
     """A float that was read: it notes what is asked of it.
 
     It passes for a float (`isinstance`), and a library that takes no less is given one: what raises
     an error because it is none is run again with plain numbers (many_calls.py).
 
-    _of, _place   the value that it is an element of, and which; or what it was computed of, and -1
+    _of, _place   the value that it is an element of, and which; or its place among the numbers that
+                  were computed, and -1
     """
 
     __slots__ = ("_number", "_of", "_place", "_reads")
@@ -187,8 +223,19 @@ class ReadNumber:
         self._reads.settle(self)
         return self._number
 
+    def _source(self) -> ReadElement | EarlierNumber:
+        """Return where it comes from."""
+        return EarlierNumber(self._of) if self._place < 0 else ReadElement(self._of, self._place)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(float(self), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        # As an array it would decide the dtype of the result, which a Python float does not.
+        return getattr(ufunc, method)(*_with_plain_numbers(args), **_with_plain_numbers(kwargs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return function(*_with_plain_numbers(args), **_with_plain_numbers(kwargs))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(float(self), name)
@@ -270,11 +317,6 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 _new_number: Any = partial(object.__new__, ReadNumber)
 
 
-def source_of(x: ReadNumber) -> Any:
-    """Return where a number comes from."""
-    return x._of if x._place < 0 else ReadElement(x._of, x._place)
-
-
 def _compared(name: str, x: ReadNumber, other: Any) -> Any:
     kind = type(other)
     if kind is ReadNumber:
@@ -295,14 +337,22 @@ def _computed(operation: Callable[..., Any], *operands: Any) -> Any:
     made: Any = _new_number()
     made._number, made._place = operation(*plain), -1
     made._reads = next(x._reads for x in operands if type(x) is ReadNumber)
-    sources = tuple([source_of(x) if type(x) is ReadNumber else x for x in operands])
-    made._of = ComputedNumber(operation, sources)
+    made._of = made._reads.compute(operation, operands)
     return made
 
 
 def plain_number(x: Any) -> Any:
     """Return a number as Python has it, which is noted of one that was read."""
     return float(x) if type(x) is ReadNumber else x
+
+
+def _with_plain_numbers(nest: Any) -> Any:
+    """Return arguments with numbers as Python has them."""
+    if type(nest) in (list, tuple):
+        return type(nest)([_with_plain_numbers(x) for x in nest])
+    if type(nest) is dict:
+        return {key: _with_plain_numbers(x) for key, x in nest.items()}
+    return plain_number(nest)
 
 
 def _asking(name: str) -> Callable[..., Any]:

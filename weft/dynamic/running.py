@@ -22,7 +22,7 @@ from .arenas import Arenas
 from .blocks import Blocks
 from .choices import RanValues
 from .clusters import clustered
-from .deferred import DeferredTensor, become
+from .deferred import DeferredTensor, become, stand
 from .example_state import ExampleState
 from .paths import Turns
 from .pending import ClosedValues, RowTable, WaitingOperations, recomputed
@@ -35,6 +35,7 @@ from .written_calls import LATE
 
 _index = attrgetter("index")
 LOOKED = "the code reads the value of a tensor that it did not compute"
+INSIDE = "the code calls a batched function"
 SIZES = "the code computes a tensor whose size follows from values"
 
 
@@ -48,9 +49,11 @@ class PutOffRun:
         self.plan = BatchPlan(table)
         self.has_read = False  # whether a value was read
         self.has_looked = False  # whether all examples see what no plan knows
+        self.is_broken = False  # whether an operation has failed: what it was to give is not there
         self.shared = SharedTensors(self)
         self.closed: list[ClosedValues] = []
         self.turns: Turns | None = None  # whose operations there are, if that is to be known
+        self._settled: dict[int, Tensor] = {}  # plain tensors that stood for values, by identity
         self._open()
         self.state = ExampleState(0, self)
 
@@ -148,7 +151,11 @@ class PutOffRun:
 
     def _run(self, operations: PutOffOperations, rows: Any, records: Records) -> None:
         plan = scheduled(operations, self.table, rows, self.start, self.store.size)
-        self._run_batches(plan, records)
+        try:
+            self._run_batches(plan, records)
+        except BaseException:
+            self.is_broken = True
+            raise
 
     def _run_batches(self, plan: BatchSchedule, records: Records) -> None:
         store, known = self.store, dict[BatchSignature, list[Any]]()
@@ -230,8 +237,9 @@ class PutOffRun:
         Until then the values of an example are numbered side by side.
         """
         self.has_read = True
-        found: np.ndarray[Any, Any] | None
-        found = self.state.ahead.value(x.index - self.state.first, x.kind)
+        state, found = self.state, None
+        if state.ahead.places == self.table.data_places:
+            found = state.ahead.value(x.index - state.first, x.kind)
         return found
 
     def wait(self, x: DeferredTensor) -> None:
@@ -254,7 +262,7 @@ class PutOffRun:
             self.close()
         store, row = self.place(x)
         with interpret_with(self.below):
-            become(x, self._again(x) if row < 0 else store.row(x.kind, row))
+            self.become(x, self._again(x) if row < 0 else store.row(x.kind, row))
 
     def settle_all(self, values: Sequence[DeferredTensor], kind: int) -> None:
         """Let what stands for values of one type be plain tensors, the rows of one."""
@@ -286,8 +294,9 @@ class PutOffRun:
         return found
 
     def become(self, x: DeferredTensor, tensor: Tensor) -> None:
-        """Let what stands for a value hold another one."""
+        """Let what stands for a value be a plain tensor, which code may write as before."""
         become(x, tensor)
+        self._settled[id(x)] = x
 
     def detached(self, x: DeferredTensor) -> Tensor:
         """Return a value cut off from the tape."""
@@ -295,7 +304,13 @@ class PutOffRun:
         return result
 
     def write(self, target: Tensor, x: DeferredTensor) -> None:
-        """Refuse to give a tensor from outside the value of one example."""
+        """Let a tensor stand for a value if it did before; one from outside belongs to all."""
+        if self._settled.pop(id(target), None) is not None:
+            self.before_write(target)
+            self.close()  # what waits needs the value of before
+            self.state.data.pop(id(target), None)
+            stand(target, F.positive(x))
+            return
         raise ArgumentError(
             "a parameter, a buffer or another tensor from outside is shared by all examples and "
             "cannot take the value of one; return the value from the function instead"
@@ -310,6 +325,11 @@ class PutOffRun:
             return
         self.state.has_looked = True
         self.plan.reason = self.plan.reason or LOOKED
+
+    def calls_inside(self) -> None:
+        """Note that code calls a batched function: what that does in another call is not known."""
+        self.state.has_looked = True
+        self.plan.reason = self.plan.reason or INSIDE
 
     def saw_sizes(self) -> None:
         """Note that all examples may look at sizes that follow from values."""

@@ -86,7 +86,10 @@ class SharedTensors:
         if x._value.size > LITERAL:
             return False
         seen = self.table.literals.setdefault((where, position), set())
+        count = len(seen)
         seen.add(x._value.tobytes())
+        if count == MOST_LITERALS < len(seen):
+            self.table.data_places += 1
         return len(seen) <= MOST_LITERALS
 
     # -- signatures that are used again ------------------------------------------------------------

@@ -17,12 +17,13 @@ import numpy as np
 from ..backends.cpu.runtime.batch_order import ResultColumns
 from ..core.locks import fork_safe_lock
 from ..core.shape import TensorType, type_of
-from ..core.tensor import Tensor
+from ..core.tensor import Constant, Tensor
 
 # Held while something gets a number: several threads may call one batched function.
 interning = fork_safe_lock("interning")
 MANY = 8  # operands of one type, from which on they are gathered as one
 MOST_SLOTS = 1 << 14  # shared tensors that a table remembers before it begins anew
+MOST_SIGNATURES = 1 << 14  # and signatures: a number that is an attribute may be new in each call
 
 
 class ValueDependentError(Exception):
@@ -45,6 +46,11 @@ class Slot:
         self.type = type
         self.tensor = tensor
         self.made: Made | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether its tensor has the type that it had."""
+        return self.tensor is None or type_of(self.tensor) == self.type
 
 
 class BatchSignature:
@@ -112,8 +118,10 @@ class SignatureTable:
         self.types: list[TensorType] = []
         self.kinds: dict[TensorType, int] = {}
         self.slots: dict[Any, Slot] = {}
+        self._outside: list[Slot] = []  # those of tensors that may be cast in place
         self.all: list[BatchSignature] = []
         self.literals: dict[Any, set[bytes]] = {}  # numbers that were met in one place
+        self.data_places = 0  # where so many were met that they are data
         self.arity = np.zeros(0, np.int64)  # of each signature
         self.results = np.zeros(0, np.int64)
         self.result_columns = ResultColumns(np.zeros(0, np.int64), np.zeros(1, np.int64))
@@ -126,7 +134,12 @@ class SignatureTable:
     @property
     def is_full(self) -> bool:
         """Whether it remembers so much that it is better to begin anew."""
-        return len(self.slots) > MOST_SLOTS
+        return len(self.slots) > MOST_SLOTS or len(self.all) > MOST_SIGNATURES
+
+    @property
+    def is_current(self) -> bool:
+        """Whether tensors from outside have the types that its signatures say."""
+        return all([slot.fits for slot in self._outside])  # noqa: C419  (a list is quicker)
 
     def kind(self, type: TensorType) -> int:
         """Return the number of a type."""
@@ -147,6 +160,8 @@ class SignatureTable:
             with interning:
                 made = Slot(len(self.slots), key, type_of(tensor), kept)
                 found = self.slots.setdefault(key, made)
+                if found is made and keep and tensor.__class__ is not Constant:
+                    self._outside.append(made)
         return found
 
     def data(self, kind: int) -> BatchSignature:

@@ -60,6 +60,13 @@ class Wrapped:
     fn: Callable[..., Any]
 
 
+class Remembering:
+    """A function that learns from its calls, a batched one: what it holds tells nothing.
+
+    It may be held without being called. Examples that call it say so (many_calls.py).
+    """
+
+
 class StructureKey:
     """What a walk met, in order: equal for equal structures. Its hash is computed once."""
 
@@ -118,7 +125,7 @@ class StructureWalk:
     def rest_is_same(self) -> bool:
         """Tell whether attributes in slots and arrays are as they were."""
         return all(
-            all(map(is_, _attributes_of(x, names), values)) for x, names, values in self._slots
+            all(map(is_, attributes_of(x, names), values)) for x, names, values in self._slots
         ) and all(array.tobytes() == content for array, content in self._arrays)
 
     def parts(self, chosen: Container[int]) -> list[SavedPart]:
@@ -126,7 +133,7 @@ class StructureWalk:
         found = [*self.items.of(chosen), *self.dictionaries.of(chosen)]
         for x, names, values in self._slots:
             if id(x) in chosen:
-                found.append(SavedPart(x, partial(_attributes_of, x, names), values))
+                found.append(SavedPart(x, partial(attributes_of, x, names), values))
         for array, content in self._arrays:
             if id(array) in chosen:
                 found.append(SavedPart(array, partial(_content_of, array), [content], eq))
@@ -235,11 +242,13 @@ class StructureWalk:
     def _note_object(self, x: Any, kind: type) -> list[Any]:
         if kind is partial:
             return [x.func, x.args, x.keywords, x.__dict__]
+        if issubclass(kind, Remembering):
+            return self._note_identity(x)
         if not all(map(is_of_python, kind.__mro__)):
             raise OpaqueError(f"a {kind.__name__}")
         self.classes[kind] = None
-        names = _slot_names(kind)
-        values = _attributes_of(x, names)
+        names = slot_names(kind)
+        values = attributes_of(x, names)
         if names:
             self._slots.append((x, names, values))
         self._tokens += [name for name, value in zip(names, values, strict=True) if value is AGAIN]
@@ -253,7 +262,8 @@ class StructureWalk:
         return held
 
 
-def _attributes_of(x: Any, names: tuple[str, ...]) -> list[Any]:
+def attributes_of(x: Any, names: tuple[str, ...]) -> list[Any]:
+    """Return some attributes of an object; AGAIN for those that it has not."""
     return [getattr(x, name, AGAIN) for name in names]
 
 
@@ -286,11 +296,11 @@ def is_named_tuple(kind: type) -> bool:
 @cache
 def is_plain(kind: type) -> bool:
     """Tell whether the objects of a class are no more than their attributes, in a dictionary."""
-    others = (*COLLECTIONS, dict, Tensor, np.ndarray, np.generic, partial, *BY_IDENTITY)
+    others = (*COLLECTIONS, dict, Tensor, np.ndarray, np.generic, partial, Remembering)
     return (
-        not issubclass(kind, others)
+        not issubclass(kind, (*others, *BY_IDENTITY))
         and all(map(is_of_python, kind.__mro__))
-        and not _slot_names(kind)
+        and not slot_names(kind)
         and kind.__dictoffset__ != 0
     )
 
@@ -313,7 +323,8 @@ def _own_slots(kind: type) -> tuple[str, ...]:
     return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
-def _slot_names(kind: type) -> tuple[str, ...]:
+def slot_names(kind: type) -> tuple[str, ...]:
+    """Return the attributes of a class's objects that lie in slots."""
     names: list[str] = []
     for base in kind.__mro__:
         names += _own_slots(base)
@@ -346,5 +357,5 @@ def _parts_of(x: Any) -> list[Any]:
         return list(x.values())
     if isinstance(x, (list, tuple)):
         return list(x)
-    names = _slot_names(type(x))
+    names = slot_names(type(x))
     return [*getattr(x, "__dict__", {}).values(), *[getattr(x, n, None) for n in names]]

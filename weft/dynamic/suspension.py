@@ -42,13 +42,16 @@ class StoppedError(BaseException):
 
 
 class GreenletTask:
-    """An example in a greenlet."""
+    """An example in a greenlet.
+
+    It may be suspended within another one: in an example of a batched function that it calls.
+    """
 
     def __init__(self, work: Work) -> None:
         greenlets = _greenlets()
         self._current = greenlets.getcurrent
         self._hub = self._current()
-        self._greenlet = greenlets.greenlet(work)
+        self._greenlet = self._place = greenlets.greenlet(work)
         self._greenlet.gr_context = copy_context()
 
     def resume(self) -> bool:
@@ -56,17 +59,18 @@ class GreenletTask:
         hub, own = self._current(), self._greenlet
         if hub is not self._hub:
             self._hub = own.parent = hub
-        own.switch()
+        self._place.switch()
         return not own.dead
 
     def suspend(self) -> None:
         """Come back when it is resumed."""
+        self._place = self._current()
         self._hub.switch()
 
     def stop(self) -> None:
         """End it where it is suspended."""
         try:
-            self._greenlet.throw(StoppedError)
+            self._place.throw(StoppedError)
         except StoppedError:
             return
 

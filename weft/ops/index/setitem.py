@@ -96,9 +96,10 @@ def _write(x: Tensor, spec: Spec, arrays: Sequence[Tensor], value: Any) -> Tenso
 
 def _write_in_place(x: Tensor, spec: Spec, arrays: Sequence[Tensor], value: Tensor) -> bool:
     """Write into the buffer itself if nothing records it and nobody shares it; tell if done."""
+    if current_interpreter() is not None:  # which need not have run what makes x: nothing is asked
+        return False
     recorded = x._node is not None or value._node is not None
-    watched = current_interpreter() is not None
-    if watched or not x.is_leaf or (recorded and is_grad_enabled()):
+    if not x.is_leaf or (recorded and is_grad_enabled()):
         return False
     buffer = x._exclusive()
     if buffer is None:
