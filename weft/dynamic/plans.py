@@ -71,7 +71,7 @@ class ExamplePlan:
 
     __slots__ = (
         *("_chunk", "choices", "columns", "count", "data", "depth", "is_open", "is_single"),
-        *("leaves", "looks", "nest", "refs"),
+        *("leaves", "looks", "nest", "places", "refs"),
     )
 
     columns: Ints
