@@ -98,8 +98,6 @@ class ExampleFunction(Remembering):
         with interning:
             if self._plans is None or self._table.is_full or not self._table.is_current:
                 self._table, self._plans = SignatureTable(), Plans(self.fn)
-            elif (
-                self._plans.is_full or not self._plans.is_current
-            ):  # calls that run have the plans of before
-                self._plans = Plans(self.fn)
+            elif self._plans.is_full or not self._plans.is_current:
+                self._plans = Plans(self.fn)  # calls that run have the plans of before
             return self._table, self._plans
