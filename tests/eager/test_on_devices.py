@@ -397,10 +397,3 @@ def test_one_sample_of_every_operator():
 def test_all_samples_of_every_operator():
     for case in c.cases():
         _agree(case)
-
-
-def test_batched_examples_are_the_cpus():
-    w = there([1.0, 2.0])
-    batched = wf.batched(lambda x: (x * w).sum())
-    with pytest.raises(DeviceError, match=r"wf.batched puts examples together on the CPU"):
-        [y.item() for y in batched([wf.ones(2), wf.ones(2)])]

@@ -55,7 +55,7 @@ def place(tensor: TensorT, where: device) -> TensorT:
         held = held.primal
     if held.device == where:
         return tensor
-    if held.symbolic:
+    if held.symbolic or held.waits:
         moved_symbol: TensorT = _symbol_on(tensor, where)
         return moved_symbol
     held._value = moved(held._value, where)
@@ -66,7 +66,7 @@ def place(tensor: TensorT, where: device) -> TensorT:
 
 
 def _symbol_on(symbol: Any, where: device) -> Any:
-    """Return a symbol on another device: a node of the graph copies it."""
+    """Return what has no value yet on another device: a step of its own copies it."""
     with where:
         return F.transfer(symbol, str(where), str(symbol.device))
 
@@ -169,15 +169,19 @@ def _is_learned_array(x: Tensor) -> bool:
     return x.requires_grad and not is_placed(x._value)
 
 
-def common_device(what: str, found: Iterable[device], *, learned: bool = False) -> device:
+def common_device(
+    what: str, found: Iterable[device], *, learned: bool = False, passed: tuple[str, ...] = ()
+) -> device:
     """Return the device that all operands are on; raise if the user mixes two.
 
     What Weft makes itself on the way, a mask say, goes where it is needed. That is never `learned`:
     parameters of a module that was not moved are the user's, however they come here.
+
+    passed   further packages, by their folders, that an operation comes through
     """
     first, *others = sorted(found, key=lambda where: where == CPU)
     left = learned and has_own_memory(first)
-    if others and (others != [CPU] or left or not is_called_by_weft()):
+    if others and (others != [CPU] or left or not is_called_by_weft(passed)):
         move = f"x.to({str(others[0])!r})"
         if left:
             move = f"x.to({str(first)!r}) or model.to({str(first)!r})"

@@ -59,6 +59,7 @@ class Tensor:
     _mark: Any  # of an array that counts as being on another device (core/placing.py)
 
     symbolic = False  # True for a symbol of a graph, which has no value yet
+    waits = False  # True for what stands for a value that is computed later (weft/dynamic)
     weak = False  # True for a number of a graph, which takes the dtype of what it meets
     batched = False  # True for an example inside vmap, which stands for a whole batch
     is_sparse = False  # True for a row-sparse gradient, which is no tensor (core/row_sparse.py)

@@ -7,32 +7,58 @@ an outer vmap, tensors of other devices. Arrays on the CPU have a faster way (ar
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.device import CPU
 from ..core.dtype import Array
 from ..core.op import F
-from ..core.tensor import Tensor, constant, wrap
+from ..core.placing import place
+from ..core.tensor import Constant, Tensor, constant, wrap
 from .kernels import joined, run_batch
-from .records import NUMBERS
+from .places import brought_to, moves
+from .records import NUMBERS, stacked
 from .schedule import PlacedBatch
-from .signatures import SignatureTable
+from .signatures import BatchSignature, SignatureTable
+
+if TYPE_CHECKING:
+    from .arenas import Arenas
 
 
 class Blocks:
-    """Values by type and row."""
+    """Values by type and row.
+
+    arrays   all values of a type, read at once
+    """
 
     def __init__(self, table: SignatureTable) -> None:
         self.table = table
         self._blocks: dict[int, list[Any]] = {}
         self._starts: dict[int, list[int]] = {}
         self._ends: dict[int, int] = {}
+        self._read: dict[tuple[int, int], Array] = {}  # blocks that somebody has read
+        self.arrays: Mapping[int, Array] = ReadValues(self)
         self.in_place = self.gathered = 0
+
+    @classmethod
+    def instead_of(cls, arenas: Arenas) -> Blocks:
+        """Return what goes on in the place of arenas, with the values that are in them."""
+        made = cls(arenas.table)
+        made.in_place, made.gathered = arenas.in_place, arenas.gathered
+        for kind, values in arenas.finished().items():
+            made.add(kind, values)
+        return made
 
     def size(self, kind: int) -> int:
         """Return how many values of a type there are."""
         return self._ends.get(kind, 0)
+
+    def kinds(self) -> Iterator[int]:
+        """Yield the types of which there are values."""
+        return iter(self._blocks)
 
     def prepare(self, counts: dict[int, int]) -> None:
         """Do nothing: blocks come as they are."""
@@ -45,10 +71,14 @@ class Blocks:
         self._starts.setdefault(kind, []).append(start)
         self._ends[kind] = start + block.shape[0]
 
-    def _brought(self, kind: int, payload: Any) -> Any:
-        dtype = self.table.types[kind].dtype
-        arrays = [np.array([x], dtype) if x.__class__ in NUMBERS else x for x in payload]
-        return joined([wrap(x) if x.__class__ is np.ndarray else x[None] for x in arrays])
+    def _brought(self, kind: int, payload: Sequence[Any]) -> Any:
+        """Return data as a block where values of the type are: what the host has in one copy."""
+        dtype, where = self.table.types[kind].dtype, self.table.places[kind]
+        parts: list[Any] = []
+        for is_tensor, run in groupby(payload, _is_tensor):
+            own = list(run)
+            parts.append(F.stack(own) if is_tensor else place(wrap(stacked(own, dtype)), where))
+        return joined(parts)
 
     def launch(self) -> None:
         """Run what waits: nothing does."""
@@ -62,9 +92,15 @@ class Blocks:
                 for spec, held in zip(signature.specs, shared, strict=True)
             ]
         )
-        results = run_batch(signature, operands, batch.size)
+        results = run_batch(signature, self._together(signature, operands), batch.size)
         for kind, block in zip(signature.outs, results, strict=True):
             self.add(kind, block)
+
+    def _together(self, signature: BatchSignature, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return operands on the device of the results."""
+        if not self.table.any_elsewhere(signature.outs) or moves(signature.work):
+            return operands
+        return brought_to(operands, self.table.places[signature.outs[0]])
 
     def take(self, kind: int, place: Any) -> Any:
         """Return values of a type: those that lie side by side, or one for each row."""
@@ -85,8 +121,16 @@ class Blocks:
         return source[low - offset : high + 1 - offset]
 
     def read(self, kind: int, row: int) -> Array:
-        """Return the value in a row."""
-        return self.row(kind, row)._read()
+        """Return the value in a row: of what is on a device, its whole block is copied once."""
+        found: Array
+        if self.table.places[kind] == CPU:
+            found = self.row(kind, row)._read()
+        else:
+            block, offset = self._find(kind, row)
+            if (kind, block) not in self._read:
+                self._read[kind, block] = self._blocks[kind][block]._read()
+            found = self._read[kind, block][offset]
+        return found
 
     def whole(self, kind: int) -> Any:
         """Return all values of a type."""
@@ -94,7 +138,37 @@ class Blocks:
 
     def row(self, kind: int, row: int) -> Tensor:
         """Return one value."""
+        block, offset = self._find(kind, row)
+        found: Tensor = self._blocks[kind][block][offset]
+        return found
+
+    def _find(self, kind: int, row: int) -> tuple[int, int]:
+        """Return the block that a row is in, and its place there."""
         starts = self._starts[kind]
         block = bisect_right(starts, row) - 1
-        found: Tensor = self._blocks[kind][block][row - starts[block]]
-        return found
+        return block, row - starts[block]
+
+
+class ReadValues(Mapping[int, Array]):
+    """The arrays of a store by type, copied to the host when they are asked for."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._known: dict[int, Array] = {}
+
+    def __getitem__(self, kind: int) -> Array:
+        known = self._known.get(kind)
+        if known is None or len(known) < self._blocks.size(kind):
+            known = self._known[kind] = self._blocks.whole(kind)._read()
+        return known
+
+    def __iter__(self) -> Iterator[int]:
+        return self._blocks.kinds()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _is_tensor(x: Any) -> bool:
+    """Tell whether data is a tensor, to be stacked as such: no number, array or literal."""
+    return x.__class__ not in (np.ndarray, Constant, *NUMBERS)

@@ -82,11 +82,11 @@ class Cell(Wrapped):
             return None
         try:
             work = CellWork(self.fn, args, kwargs, [run.type_in(spec) for spec in key[2]])
-        except (WeftError, NotAUnitError):  # it reads values, draws, or is wrong
+            captured = tuple([run.shared.slot(x) for x in work.captured])
+            return run.table.new(key, work, (*key[2], *captured), leaves, key[3])
+        except (WeftError, NotAUnitError):  # it reads values, draws, is on two devices, or wrong
             self.apart.add(key)
             return None
-        captured = tuple([run.shared.slot(x) for x in work.captured])
-        return run.table.new(key, work, (*key[2], *captured), leaves, key[3])
 
 
 def _form(value: Any, leaves: list[Any]) -> Any:

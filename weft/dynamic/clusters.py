@@ -18,6 +18,7 @@ from ..core.shape import TensorType, size_of
 from .agenda import Ints, PutOffOperations
 from .cell_work import LEAST_WORK
 from .kernels import OpWork
+from .places import moves
 from .segments import REDUCTIONS, SegmentWork, adds_up, segments_of, sum_of
 from .signatures import MANY, BatchSignature, SignatureTable
 
@@ -165,7 +166,7 @@ def _chains(
 
 def _joins(signature: BatchSignature) -> bool:
     work = signature.work
-    return isinstance(work, OpWork) and work.op.kind != random
+    return isinstance(work, OpWork) and work.op.kind != random and not moves(work)
 
 
 def _reduces(table: SignatureTable) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.modes import current_interpreter, interpret_with, refuse_recording
+from ..core.modes import current_transform, interpret_with, refuse_recording
 from ..core.tensor import Tensor
 from .deferred import DeferredTensor
 from .deferring import Deferring
@@ -37,7 +37,7 @@ class batching:  # noqa: N801  (used like a function)
     def __enter__(self) -> BatchPlan:
         """Begin to put operations off."""
         refuse_recording("operations are put off by wf.batching")
-        self._run = ContextRun(SignatureTable(), current_interpreter())
+        self._run = ContextRun(SignatureTable(), current_transform())
         self._context = interpret_with(self._run)
         self._context.__enter__()
         return self._run.plan

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.device import CPU, device
+from ..core.device import device
 from ..core.dtype import DType
 from ..core.errors import ShapeError
 from ..core.modes import current_interpreter, note_look
@@ -40,6 +40,7 @@ class DeferredTensor(Tensor):
 
     _node = property(lambda self: self.settled()._node)
     _site = None
+    waits = True
     _paused = None  # type: ignore[assignment]  # no leaf whose gradients were switched off
 
     @property
@@ -70,7 +71,7 @@ class DeferredTensor(Tensor):
     @property
     def device(self) -> device:
         """Return the device that will hold the value."""
-        return self.run.device or CPU
+        return self.run.table.places[self.kind]
 
     @property
     def ndim(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..core.device import device
+from ..core.device import check_device, device, scopes
 from ..core.dispatch import run
 from ..core.dtype import default_float, int64
 from ..core.modes import is_grad_enabled, modes, run_below
@@ -23,10 +23,10 @@ from .example_draws import ExampleDraws
 from .example_state import ExampleState
 from .kernels import OpWork
 from .paths import EndedExample
+from .places import refuse_two_places
 from .plans import ExamplePlan, plan_of
 from .reads import plain_number
 from .running import PutOffRun
-from .sharing import check_on_host
 from .signatures import BatchSignature, SignatureTable, Slot, ValueDependentError, attrs_key
 from .written_calls import LATE, CallForm, new_stand_in, written_call
 
@@ -38,7 +38,6 @@ class Deferring(PutOffRun):
 
     def __init__(self, table: SignatureTable, below: Any) -> None:
         super().__init__(table, below)
-        self.device: device | None = None
         self.streams = ExampleDraws()
         self._numbers: dict[Any, BatchSignature] = {}  # of numbers that are made tensors, by dtype
         self._filled: dict[Any, tuple[Tensor, BatchSignature]] = {}  # of one number throughout
@@ -72,6 +71,7 @@ class Deferring(PutOffRun):
     def _shared_alone(self, op: Any, inputs: tuple[Any, ...], attrs: Any, key: Any) -> Any:
         """Run an operation on shared operands once for all, unless its numbers are better data."""
         work = OpWork(op, attrs)
+        refuse_two_places(work, inputs)
         if op.data_rule is not None:
             work.types([type_of(x) for x in inputs], inputs)  # a bad number is told here
             found = op.data_rule(*inputs, *attrs)
@@ -234,6 +234,7 @@ class Deferring(PutOffRun):
     def at_once(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation now, alone: what cannot be put off."""
         given = tuple([x.settled() if x.__class__ is DeferredTensor else x for x in inputs])
+        refuse_two_places(op, given)
         return run_below(self.below, run, op, given, attrs)
 
     # -- examples ----------------------------------------------------------------------------------
@@ -284,7 +285,6 @@ class Deferring(PutOffRun):
         known = self.shared.known(x)
         if known is not None:
             return known
-        check_on_host(x)
         if x.__class__ is DeferredTensor:  # of a run around this one, or of before
             own = x.run is self
             x = x.settled()
@@ -325,7 +325,7 @@ class Deferring(PutOffRun):
         """Return what stands for a tensor that an example made or brought."""
         known = self.state.data.get(id(x))
         if known is None or known[0] is not x or known[1].index < self.start:
-            kind = self.table.kind(type_of(x))
+            kind = self.table.kind(type_of(x), x.device)
             known = self.state.data[id(x)] = x, self.put_off(self.table.data(kind), [], 0)
             self.records.data.setdefault(kind, []).append(x)
         return known[1]
@@ -335,28 +335,29 @@ class Deferring(PutOffRun):
         dtype = int64
         if value.__class__ is float:
             dtype, value = default_float(), plain_number(value)
-        signature = self._numbers.get(dtype)
+        key = (dtype, check_device(None)) if scopes else dtype
+        signature = self._numbers.get(key)
         if signature is None:
-            signature = self.table.data(self.table.kind(TensorType((), dtype)))
-            self._numbers[dtype] = signature
+            kind = self.table.kind(TensorType((), dtype), check_device(None))
+            signature = self._numbers[key] = self.table.data(kind)
         return self._bring(value, signature)
 
-    def constant(self, array: Any) -> Tensor:
-        """Return what stands for a tensor that is made here."""
+    def constant(self, array: Any, place: Any = None) -> Tensor:
+        """Return what stands for a tensor that is made here, on a device by name."""
         made = constant(array)
-        return self._bring(made, self._signature_of(made))
+        return self._bring(made, self._signature_of(made, check_device(place)))
 
     def filled(self, fill: Callable[..., Any], sizes: tuple[int, ...], dtype: Any) -> Tensor:
         """Return what stands for zeros or ones: many have one array, of which rows are copies."""
-        key = fill, sizes, dtype
+        key = fill, sizes, dtype, check_device(None) if scopes else None
         found = self._filled.get(key)
         if found is None:
             made = constant(fill(sizes, dtype))
-            found = self._filled[key] = made, self._signature_of(made)
+            found = self._filled[key] = made, self._signature_of(made, check_device(None))
         return self._bring(*found)
 
-    def _signature_of(self, made: Tensor) -> BatchSignature:
-        return self.table.data(self.table.kind(type_of(made)))
+    def _signature_of(self, made: Tensor, where: device) -> BatchSignature:
+        return self.table.data(self.table.kind(type_of(made), where))
 
     def _bring(self, value: Any, signature: BatchSignature) -> Tensor:
         """Return what stands for data that nothing else can name: it is nowhere looked up."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.dispatch import ERRORS
 from ..core.errors import ArgumentError, is_from_signal
-from ..core.modes import current_deferral, current_interpreter, interpret_with, refuse_recording
+from ..core.modes import current_deferral, current_transform, interpret_with, refuse_recording
 from ..core.tree import flatten
 from .choices import KnownAhead, other_paths
 from .collecting import rare_collection
@@ -63,7 +63,7 @@ class ManyCalls:
         self._reads: list[ExampleReads] = []  # of all examples that are noted
 
     def _new_run(self, table: SignatureTable) -> Deferring:
-        run = Deferring(table, current_interpreter())
+        run = Deferring(table, current_transform())
         run.plan.examples = len(self.examples)
         run.plan.reason = self.plans.reason
         given = flatten(self.shared)[0]
@@ -153,7 +153,7 @@ class ManyCalls:
             self._replay(range(count), seen)
             self._finish()
             return True
-        if 2 * len(seen) < count or not self.plans.trust or not self.run.has_arenas:
+        if 2 * len(seen) < count or not self.plans.trust or not self.run.is_plain:
             return False
         self._go_by_paths(seen)
         return True
@@ -310,7 +310,7 @@ class ManyCalls:
 
     def _note_reads(self, state: ExampleState, walk: StructureWalk) -> None:
         """Have what an example reads noted, for a plan: of one that comes again, that may pay."""
-        if self.context is None or not (self._notes_reads and self.run.has_arenas):
+        if self.context is None or not (self._notes_reads and self.run.is_plain):
             return
         if self.plans.has_met(walk, self.context):
             if self.run.turns is None:

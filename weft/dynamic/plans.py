@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.device import current_device
+from ..core.device_array import to_host
 from ..core.dtype import Array, DType, default_float
 from ..core.modes import is_grad_enabled
 from ..core.rng import Generator
@@ -110,7 +111,7 @@ class ExamplePlan:
     def fits(self, tensors: Sequence[Tensor]) -> bool:
         """Tell whether an example holds tensors of which the code sees the same."""
         return all(
-            tensors[number]._value.tobytes() == array.tobytes()
+            to_host(tensors[number]._value).tobytes() == array.tobytes()
             for number, array in self.looks.items()
         )
 

@@ -6,7 +6,7 @@ their kind, batch by batch; at the end all do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -52,6 +52,7 @@ class PutOffRun:
         self.is_broken = False  # whether an operation has failed: what it was to give is not there
         self.shared = SharedTensors(self)
         self.closed: list[ClosedValues] = []
+        self.is_plain = True  # whether values are looked at all at once: no transform is around
         self.turns: Turns | None = None  # whose operations there are, if that is to be known
         self._settled: dict[int, Tensor] = {}  # plain tensors that stood for values, by identity
         self._open()
@@ -59,8 +60,8 @@ class PutOffRun:
 
     def _open(self) -> None:
         """Begin with no values."""
-        fast = self.below is None and not detecting_anomaly()
-        self.store: Any = Arenas(self.table) if fast else Blocks(self.table)
+        self.is_plain = self.below is None and not detecting_anomaly()
+        self.store: Any = Arenas(self.table) if self.is_plain else Blocks(self.table)
         self.start = self.count
         self._rows = RowTable()  # of the values since then
         self._unmerged: PutOffOperations | None = None
@@ -68,11 +69,6 @@ class PutOffRun:
         self.records = Records(self.count)
         self.late = Records(self.count)  # what nobody reads while examples wait for values
         self._awaits_late = False  # whether one of these is read after all
-
-    @property
-    def has_arenas(self) -> bool:
-        """Whether values are rows of arrays, which are looked at all at once."""
-        return self.store.__class__ is Arenas
 
     def grad(self) -> bool:
         """Tell whether gradients are recorded here."""
@@ -158,9 +154,10 @@ class PutOffRun:
             raise
 
     def _run_batches(self, plan: BatchSchedule, records: Records) -> None:
-        store, known = self.store, dict[BatchSignature, list[Any]]()
+        known = dict[BatchSignature, list[Any]]()
         self.plan.rounds += 1
         with interpret_with(self.below):
+            store = self._store_for(plan.counts)
             store.prepare(plan.counts)
             for batch in plan.batches:
                 signature = batch.signature
@@ -175,6 +172,12 @@ class PutOffRun:
                 store.run(batch, shared)
                 self.plan.ran(signature, batch.size)
             store.launch()
+
+    def _store_for(self, kinds: Iterable[int]) -> Any:
+        """Return what holds the values: tensors, as soon as some of them are on a device."""
+        if self.store.__class__ is Arenas and self.table.any_elsewhere(kinds):
+            self.store = Blocks.instead_of(self.store)
+        return self.store
 
     def _shared_operands(self, signature: BatchSignature) -> list[Any]:
         """Return what members of its batches share, in the places of these operands."""

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.device_array import DeviceError, is_placed
-from ..core.modes import modes, run_below
+from ..core.modes import run_below
 from ..core.shape import type_of
 from ..core.tensor import Constant, Tensor
-from .deferred import DeferredTensor
 from .kernels import OpWork
 from .signatures import BatchSignature, Made, SignatureTable, Slot
 
@@ -62,7 +60,6 @@ class SharedTensors:
         known = self.known(x)
         if known is not None:
             return known
-        check_on_host(x)
         if id(x) in self._known:  # it has another value by now: what waits needs the one of before
             self._run.flush()
         slot = self._new_slot(x)
@@ -71,11 +68,13 @@ class SharedTensors:
 
     def _new_slot(self, x: Tensor) -> Slot:
         if id(x) in self.arguments:
-            return self.table.slot(("argument", self.arguments[id(x)], type_of(x)), x, keep=False)
+            return self.table.slot(
+                ("argument", self.arguments[id(x)], type_of(x), x.device), x, keep=False
+            )
         if x.__class__ is Constant:
             value = x._value
             return self.table.slot((value.dtype, value.shape, value.tobytes()), x, keep=True)
-        return self.table.slot((id(x), type_of(x)), x, keep=True)
+        return self.table.slot((id(x), type_of(x), x.device), x, keep=True)
 
     def _hold(self, slot: Slot, x: Tensor) -> None:
         self._known[id(x)] = slot, x, value_in(x)
@@ -143,14 +142,3 @@ class SharedTensors:
 def value_in(x: Any) -> Any:
     """Return what tells whether a tensor has the value that it had."""
     return x.primal if hasattr(x, "level") else x._value
-
-
-def check_on_host(x: Any) -> None:
-    """Raise if a tensor is in the memory of a device, where examples are not put together."""
-    if modes.base is not None and x.__class__ is not DeferredTensor:
-        held = getattr(x, "_value", None)
-        if is_placed(held):
-            raise DeviceError(
-                f"wf.batched puts examples together on the CPU, and a tensor is on {x.device!r}; "
-                "give x.cpu(), and move the module with model.to('cpu')"
-            )

@@ -7,7 +7,7 @@ numbers in it mean the same for all its calls, and plans of examples can be put 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from math import copysign
 from typing import Any, NamedTuple
@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..backends.cpu.runtime.batch_order import ResultColumns
+from ..core.device import CPU, device
 from ..core.locks import fork_safe_lock
 from ..core.shape import TensorType, type_of
 from ..core.tensor import Constant, Tensor
+from .places import place_of_results
 
 # Held while something gets a number: several threads may call one batched function.
 interning = fork_safe_lock("interning")
@@ -34,23 +36,26 @@ class Slot:
     """A place for a tensor that all members of a batch share.
 
     key      what it is: a tensor from outside, an argument, a literal, what was made of such
+    where    the device that it is on
     tensor   the tensor, where that is the same in all calls; else None
     made     how it is computed from other slots, if it is
     """
 
-    __slots__ = ("index", "key", "made", "tensor", "type")
+    __slots__ = ("index", "key", "made", "tensor", "type", "where")
 
-    def __init__(self, index: int, key: Any, type: TensorType, tensor: Tensor | None) -> None:
+    def __init__(self, index: int, key: Any, like: Tensor, tensor: Tensor | None) -> None:
         self.index = index
         self.key = key
-        self.type = type
+        self.type = type_of(like)
+        self.where = like.device
         self.tensor = tensor
         self.made: Made | None = None
 
     @property
     def fits(self) -> bool:
-        """Whether its tensor has the type that it had."""
-        return self.tensor is None or type_of(self.tensor) == self.type
+        """Whether its tensor has the type that it had, and is where it was."""
+        x = self.tensor
+        return x is None or (type_of(x) == self.type and x.device == self.where)
 
 
 class BatchSignature:
@@ -112,11 +117,16 @@ class Made(NamedTuple):
 
 
 class SignatureTable:
-    """Interned types, slots and signatures."""
+    """Interned types, slots and signatures.
+
+    A type is one of values on one device: `types` and `places` say which, by its number.
+    """
 
     def __init__(self) -> None:
         self.types: list[TensorType] = []
-        self.kinds: dict[TensorType, int] = {}
+        self.places: list[device] = []
+        self._elsewhere: set[int] = set()  # types of values that are not on the CPU
+        self._kinds: dict[tuple[TensorType, device], int] = {}
         self.slots: dict[Any, Slot] = {}
         self._outside: list[Slot] = []  # those of tensors that may be cast in place
         self.all: list[BatchSignature] = []
@@ -141,16 +151,24 @@ class SignatureTable:
         """Whether tensors from outside have the types that its signatures say."""
         return all([slot.fits for slot in self._outside])  # noqa: C419  (a list is quicker)
 
-    def kind(self, type: TensorType) -> int:
-        """Return the number of a type."""
-        found = self.kinds.get(type)
+    def kind(self, type: TensorType, where: device = CPU) -> int:
+        """Return the number of a type on a device."""
+        found = self._kinds.get((type, where))
         if found is None:
             with interning:
-                found = self.kinds.get(type)
+                found = self._kinds.get((type, where))
                 if found is None:
+                    found = len(self.types)
                     self.types.append(type)
-                    found = self.kinds[type] = len(self.types) - 1
+                    self.places.append(where)
+                    if where != CPU:
+                        self._elsewhere.add(found)
+                    self._kinds[type, where] = found
         return found
+
+    def any_elsewhere(self, kinds: Iterable[int]) -> bool:
+        """Tell whether values of some of these types are not on the CPU."""
+        return bool(self._elsewhere) and not self._elsewhere.isdisjoint(kinds)
 
     def slot(self, key: Any, tensor: Tensor, *, keep: bool) -> Slot:
         """Return the slot of a shared tensor by what it is."""
@@ -158,7 +176,7 @@ class SignatureTable:
         if found is None:
             kept = tensor if keep else None
             with interning:
-                made = Slot(len(self.slots), key, type_of(tensor), kept)
+                made = Slot(len(self.slots), key, tensor, kept)
                 found = self.slots.setdefault(key, made)
                 if found is made and keep and tensor.__class__ is not Constant:
                     self._outside.append(made)
@@ -183,7 +201,8 @@ class SignatureTable:
     ) -> BatchSignature:
         """Intern a signature; raise if operands of these types do not fit the operation."""
         types = [self._type(spec) for spec in specs]
-        outs = tuple([self.kind(t) for t in work.types(types, inputs)])
+        where = place_of_results(work, specs, inputs, self)
+        outs = tuple([self.kind(t, where) for t in work.types(types, inputs)])
         any_number = getattr(work, "segments", None)  # how it runs with any number of operands
         with interning:
             merged = None if any_number is None else self._merged(any_number, outs, grad)

@@ -211,7 +211,7 @@ class StructureWalk:
         return []
 
     def _note_tensor(self, x: Tensor) -> list[Any]:
-        self._tokens += (TENSOR, tuple(x.shape), x.dtype)
+        self._tokens += (TENSOR, tuple(x.shape), x.dtype, x.device)
         self.tensors.append(x)
         return []
 

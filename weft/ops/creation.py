@@ -347,7 +347,7 @@ def new_leaf(array: np.ndarray[Any, Any], requires_grad: Any, device: Any) -> Te
         made: Tensor = tracer.constant(array)
         return made_on(made.requires_grad_() if flag else made, device)
     if modes.interpreters and not flag and (deferral := current_deferral()) is not None:
-        stands: Tensor = deferral.constant(array)
+        stands: Tensor = deferral.constant(array, device)
         return stands
     return made_on(make_leaf(array, flag, user_site()), device)
 
