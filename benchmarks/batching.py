@@ -3,6 +3,7 @@
     python benchmarks/batching.py --peer-python /path/to/python/with/torch [--only tree]
     python benchmarks/batching.py --growth          how time and memory grow with trees and depth
     python benchmarks/batching.py --scheduling      the share of a step that is not computing
+    python benchmarks/batching.py --device opencl:0 steps on a device, first and later ones
 
 A step is the loss of a batch, its gradients and an update by SGD, on batches that are drawn anew
 from a pool of examples each time. `torch` runs the same program one example after another, `torch
@@ -29,6 +30,7 @@ from structures import examples as x
 BATCH, POOL = 64, 512
 TREE, BALANCED, TAGGER, PARSER = "tree-LSTM", "balanced trees", "BiLSTM tagger", "parser"
 WIDTHS = {TREE: 150, BALANCED: 256, TAGGER: (100, 100), PARSER: (100, 128)}
+STEPS = 40  # on a device, until it has met the widths of batches
 FEW = 8  # balanced trees that are run one by one: 256 of them would take minutes
 
 
@@ -296,13 +298,47 @@ def _parts(training: Any, losses: Any, given: list[Any], computing: Any) -> tupl
     return time.process_time() - start, forward
 
 
+def on_device(where: str) -> None:
+    """Print what steps on a device take: the first, and the median of the last ten."""
+    from structures import weft_models
+
+    import weft as wf
+
+    kinds = {TREE: weft_models.TreeLSTM, TAGGER: weft_models.Tagger}
+    print(f"{'milliseconds':<16}{'first':>10}{'later':>10}{'launches':>12}")
+    for name, kind in kinds.items():
+        batches, times, launches = data(name), [], []
+        with wf.device(where):
+            net = kind(SHAPES[name]())
+            training, losses = weft_models.Training(net), wf.batched(net.loss, reduce="mean")
+            for _ in range(STEPS):
+                start, before = time.perf_counter(), _launches(where)
+                training.step(losses, batches.draw())
+                wf.device(where).synchronize()
+                times.append(time.perf_counter() - start)
+                launches.append(_launches(where) - before)
+        later, counted = statistics.median(times[-10:]), statistics.median(launches[-10:])
+        print(f"{name:<16}{1e3 * times[0]:>10.0f}{1e3 * later:>10.1f}{counted:>12.0f}", flush=True)
+
+
+def _launches(where: str) -> int:
+    """Return how many kernels were launched on a device so far."""
+    import weft as wf
+
+    found: int = wf.device(where).stats().get("launches", 0)
+    return found
+
+
 if __name__ == "__main__":
     chosen = argparse.ArgumentParser(add_help=False)
     chosen.add_argument("--growth", action="store_true")
     chosen.add_argument("--scheduling", action="store_true")
+    chosen.add_argument("--device")
     known, rest = chosen.parse_known_args()
     sys.argv[1:] = rest
-    if known.growth or known.scheduling:
+    if known.device:
+        on_device(known.device)
+    elif known.growth or known.scheduling:
         (growth if known.growth else scheduling)()
     else:
         compare(__file__, FRAMEWORKS, tolerance=2e-3)

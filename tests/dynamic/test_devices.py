@@ -8,9 +8,14 @@ import pytest
 import weft as wf
 from tests.dynamic.models import MODELS
 from tests.dynamic.test_models import CASES, assert_equal, results_and_gradients
+from tests.dynamic.test_training import TreeModel
+from tests.dynamic.trees import random_trees
 from tests.opaque import opaque  # noqa: F401  (a fixture)
+from tests.programs.per_example import PerExample, examples
 from weft.core.errors import ArgumentError
 from weft.core.tree import flatten
+from weft.dynamic.blocks import Blocks
+from weft.eager.on_devices import DeviceRunner
 
 THERE = "opaque:0"
 
@@ -30,11 +35,11 @@ def test_models_are_the_cpus(name, cells, where):
     here = MODELS[name]("float64", cells)
     with wf.device(where):
         model = MODELS[name]("float64", cells)
-    examples, together = here.examples(5), wf.batched(model.loss)
-    expected = results_and_gradients(here, wf.batched(here.loss)(examples))
+    given, together = here.examples(5), wf.batched(model.loss)
+    expected = results_and_gradients(here, wf.batched(here.loss)(given))
     for _ in range(3):  # by code, by code that notes what it reads, by plans
         with wf.device(where):
-            results = together(examples)
+            results = together(given)
         tensors = [leaf for leaf in flatten(results)[0] if isinstance(leaf, wf.Tensor)]
         assert {x.device for x in tensors} == {where}
         assert_equal(results_and_gradients(model, results), expected, "float64")
@@ -235,15 +240,50 @@ def test_the_context_puts_off_there():
     assert w.grad.device == THERE
 
 
-def test_what_the_cpu_holds_stays_quick_beside_a_device(opaque):  # noqa: F811
+def test_what_the_cpu_holds_stays_quick_beside_a_device(opaque, monkeypatch):  # noqa: F811
     """Who has something on a device runs functions of the CPU as before, and copies nothing."""
-    kept, w = there([1.0]), wf.tensor([1.0, 2.0])
-    together = wf.batched(lambda x: (x * w).sum(), reduce="sum")
+    w = wf.tensor([1.0, 2.0], requires_grad=True)
+    together = wf.batched(lambda x: wf.tanh(x * w).sum(), reduce="sum")
+    kept = there([1.0])
     before = dict(opaque.copies)
-    assert together([1.0, 2.0]).item() == 9.0
-    assert together._last is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(Blocks, "run", None)  # values are rows of arrays, and so are gradients
+        together([1.0, 2.0]).backward()
+    slopes = 1 - np.tanh([[1.0, 2.0], [2.0, 4.0]]) ** 2
+    np.testing.assert_allclose(w.grad.numpy(), (slopes * [[1.0], [2.0]]).sum(0), rtol=1e-5)
+    assert w.grad.grad_fn is None
+    assert not w.grad.requires_grad
+    (first,) = wf.gradients(together([1.0, 2.0]), [w], create_graph=True)
+    assert first.requires_grad
     assert dict(opaque.copies) == before
     assert kept.item() == 1.0
+
+
+def test_batches_of_other_widths_take_no_other_kernels(monkeypatch):
+    """For a device each shape is compiled: what a batch has too little is filled up."""
+    w = there(np.eye(3), requires_grad=True)
+
+    def code(numbers):
+        rows = [wf.tanh(there([x, 1.0, 2.0]) @ w) for x in numbers]
+        state = rows[0]
+        for row in rows[1:]:
+            state = wf.tanh(state * row + rows[0])
+        return state.sum()
+
+    together = wf.batched(code)
+    rng, made = np.random.default_rng(0), []
+    monkeypatch.setattr(
+        DeviceRunner,
+        "_made",
+        lambda *args, original=DeviceRunner._made: made.append(args) or original(*args),
+    )
+    for round_ in range(12):
+        count = 9 + rng.integers(8)
+        sum(together([rng.random(2 + rng.integers(3)) for _ in range(count)])).backward()
+        if round_ == 5:
+            known = len(made)
+            assert known > 0
+    assert len(made) - known < known / 10
 
 
 def test_reading_copies_the_block_of_a_batch_once(opaque):  # noqa: F811
@@ -278,3 +318,46 @@ def test_training_there():
         return losses
 
     np.testing.assert_allclose(trained(THERE), trained("cpu"), rtol=1e-5)
+
+
+def test_a_trainer_and_fit_train_there():
+    """With batches of trees, which no device has."""
+
+    def by_trainer(model, trees, where):
+        loader = wf.data.DataLoader(trees, batch_size=8, collate_fn=lambda ts: (ts,))
+        optimizer = wf.optim.Adam(model.parameters(), lr=0.01)
+        updater = wf.train.Updater(model, optimizer, lambda y: (y**2).mean(), loader, target=None)
+        wf.train.Trainer(updater, stop=(3, "epoch"), out=None, device=where).run()
+
+    def by_fit(model, trees, where):
+        pairs = [(tree, float(i % 2)) for i, tree in enumerate(trees)]
+        loader = wf.data.DataLoader(
+            pairs,
+            batch_size=8,
+            collate_fn=lambda ps: (([t for t, _ in ps],), wf.tensor([y for _, y in ps])),
+        )
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(loader, epochs=2, verbose=0, device=where)
+
+    for train in (by_trainer, by_fit):
+        found = []
+        for where in ("cpu", THERE):
+            model = TreeModel()
+            with wf.device(where):  # for what the code of the model makes
+                train(model, random_trees(16, 2, 6), where)
+            assert {p.device for p in model.parameters()} == {where}
+            found.append([p.numpy() for p in model.parameters()])
+        for ours, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("where", [THERE, "reference"])
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs(seed, where):
+    here, given = PerExample(seed, "float64"), examples(seed, 6, "float64")
+    expected = results_and_gradients(here, [here(example) for example in given])
+    with wf.device(where):
+        program = PerExample(seed, "float64")
+        given, together = examples(seed, 6, "float64"), wf.batched(program)
+        for _ in range(3):
+            assert_equal(results_and_gradients(program, together(given)), expected, "float64")

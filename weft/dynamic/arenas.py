@@ -249,6 +249,10 @@ class Arenas:
         found: Tensor = F.take(self.finished()[kind], constant(rows), axis=0)
         return found
 
+    def apart(self, kind: int, rows: Ints) -> list[Tensor]:
+        """Return values of a type, each as a tensor of its own."""
+        return list(self.take(kind, rows).unbind())
+
     def row(self, kind: int, row: int) -> Tensor:
         """Return one value as a tensor on the tape."""
         found: Tensor = self.finished()[kind][row]

@@ -18,6 +18,7 @@ from ..core.dtype import Array
 from ..core.op import F
 from ..core.placing import place
 from ..core.tensor import Constant, Tensor, constant, wrap
+from .agenda import Ints
 from .kernels import joined, run_batch
 from .places import brought_to, moves
 from .records import NUMBERS, stacked
@@ -66,10 +67,14 @@ class Blocks:
     def add(self, kind: int, payload: Any) -> None:
         """Append what examples brought, or a block of values."""
         block = payload if isinstance(payload, Tensor) else self._brought(kind, payload)
+        self._append(kind, block, block.shape[0])
+
+    def _append(self, kind: int, block: Any, size: int) -> None:
+        """Append a block of so many values; what is behind them in it is too much."""
         start = self._ends.get(kind, 0)
         self._blocks.setdefault(kind, []).append(block)
         self._starts.setdefault(kind, []).append(start)
-        self._ends[kind] = start + block.shape[0]
+        self._ends[kind] = start + size
 
     def _brought(self, kind: int, payload: Sequence[Any]) -> Any:
         """Return data as a block where values of the type are: what the host has in one copy."""
@@ -120,6 +125,10 @@ class Blocks:
             return source
         return source[low - offset : high + 1 - offset]
 
+    def apart(self, kind: int, rows: Ints) -> list[Tensor]:
+        """Return values of a type, each as a tensor of its own."""
+        return list(self.take(kind, rows).unbind())
+
     def read(self, kind: int, row: int) -> Array:
         """Return the value in a row: of what is on a device, its whole block is copied once."""
         found: Array
@@ -127,9 +136,18 @@ class Blocks:
             found = self.row(kind, row)._read()
         else:
             block, offset = self._find(kind, row)
-            if (kind, block) not in self._read:
-                self._read[kind, block] = self._blocks[kind][block]._read()
-            found = self._read[kind, block][offset]
+            found = self.read_block(kind, block)[offset]
+        return found
+
+    def read_block(self, kind: int, block: int) -> Array:
+        """Return the values of a block, which is read once."""
+        if (kind, block) not in self._read:
+            self._read[kind, block] = self._blocks[kind][block]._read()
+        return self._read[kind, block]
+
+    def host_array(self, kind: int) -> Array:
+        """Return all values of a type, read by the host."""
+        found: Array = self.whole(kind)._read()
         return found
 
     def whole(self, kind: int) -> Any:
@@ -159,7 +177,7 @@ class ReadValues(Mapping[int, Array]):
     def __getitem__(self, kind: int) -> Array:
         known = self._known.get(kind)
         if known is None or len(known) < self._blocks.size(kind):
-            known = self._known[kind] = self._blocks.whole(kind)._read()
+            known = self._known[kind] = self._blocks.host_array(kind)
         return known
 
     def __iter__(self) -> Iterator[int]:

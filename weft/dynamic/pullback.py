@@ -16,7 +16,7 @@ import numpy as np
 from ..autodiff.reverse import gradients
 from ..core.dtype import Array, is_float
 from ..core.errors import user_site
-from ..core.modes import enable_grad
+from ..core.modes import current_transform, enable_grad, is_grad_enabled
 from ..core.op import F
 from ..core.tape import FanNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
@@ -59,8 +59,11 @@ class RunGradient:
         return run.pull_back(g)
 
     def linked(self, node: Any, run: SavedRun, g: Sequence[Tensor]) -> list[Any]:
-        """Return the gradients as tensors, to be differentiated again."""
-        return run.repeated(node, g)
+        """Return the gradients as tensors, to be differentiated again if somebody records."""
+        if is_grad_enabled() or current_transform() is not None:
+            return run.repeated(node, g)
+        # Where something is on a device all gradients are tensors; those of arenas never are there.
+        return [None if x is None else wrap(x) for x in run.pull_back([x._value for x in g])]
 
 
 GRADIENT = RunGradient()

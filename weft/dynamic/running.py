@@ -17,7 +17,7 @@ from ..core.errors import ArgumentError
 from ..core.modes import interpret_with, is_grad_enabled, modes
 from ..core.op import F
 from ..core.tensor import Tensor
-from .agenda import PutOffOperations, joined
+from .agenda import Ints, PutOffOperations, joined
 from .arenas import Arenas
 from .blocks import Blocks
 from .choices import RanValues
@@ -26,6 +26,7 @@ from .deferred import DeferredTensor, become, stand
 from .example_state import ExampleState
 from .paths import Turns
 from .pending import ClosedValues, RowTable, WaitingOperations, recomputed
+from .placed_blocks import PlacedBlocks
 from .records import Records
 from .schedule import BatchSchedule, scheduled
 from .sharing import SharedTensors
@@ -174,9 +175,9 @@ class PutOffRun:
             store.launch()
 
     def _store_for(self, kinds: Iterable[int]) -> Any:
-        """Return what holds the values: tensors, as soon as some of them are on a device."""
+        """Return what holds the values: tensors, once some of them are on a device."""
         if self.store.__class__ is Arenas and self.table.any_elsewhere(kinds):
-            self.store = Blocks.instead_of(self.store)
+            self.store = PlacedBlocks.instead_of(self.store)
         return self.store
 
     def _shared_operands(self, signature: BatchSignature) -> list[Any]:
@@ -269,13 +270,14 @@ class PutOffRun:
 
     def settle_all(self, values: Sequence[DeferredTensor], kind: int) -> None:
         """Let what stands for values of one type be plain tensors, the rows of one."""
-        block = self.block(values, kind)
-        if block is None:
+        together = self._together(values)
+        if together is None:
             for x in values:
                 self.settle(x)
             return
+        store, rows = together
         with interpret_with(self.below):
-            for x, row in zip(values, block.unbind(), strict=True):
+            for x, row in zip(values, store.apart(kind, rows), strict=True):
                 become(x, row)
 
     def ran_values(self) -> RanValues:
@@ -285,16 +287,22 @@ class PutOffRun:
 
     def block(self, values: Sequence[DeferredTensor], kind: int) -> Tensor | None:
         """Return values of one type as the rows of a tensor; None if they lie in no one place."""
+        together = self._together(values)
+        if together is None:
+            return None
+        store, rows = together
+        with interpret_with(self.below):
+            found: Tensor = store.take(kind, rows)
+        return found
+
+    def _together(self, values: Sequence[DeferredTensor]) -> tuple[Any, Ints] | None:
+        """Return the store that values of one type lie in, and where; None if in no one place."""
         among = self._values_at(values[0])
         places = np.array([x.index for x in values]) - among.start
         if any(self._values_at(x).store is not among.store for x in _ends(values)):
             return None
         rows = among.rows[places]
-        if bool((rows < 0).any()):
-            return None
-        with interpret_with(self.below):
-            found: Tensor = among.store.take(kind, rows)
-        return found
+        return None if bool((rows < 0).any()) else (among.store, rows)
 
     def become(self, x: DeferredTensor, tensor: Tensor) -> None:
         """Let what stands for a value be a plain tensor, which code may write as before."""
