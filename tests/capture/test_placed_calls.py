@@ -162,3 +162,26 @@ def test_no_memory_for_a_program_loses_nothing(opaque):  # noqa: F811  (the fixt
     assert w.tolist() == [1] * 100
     session.run(step)
     np.testing.assert_allclose(w.numpy(), 1 + 100 * np.e, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: -x,
+        lambda x: x + 1.0,
+        lambda x: x.sum(),
+        lambda x: wf.concat([x, x])[1:3] * 2.0,
+        lambda x: wf.tanh(x) * x,
+    ],
+)
+def test_gradients_outside_of_a_call(function):
+    """Of functions whose gradient reads nothing of the call, or is what it is given, as well."""
+    jitted = wf.jit(function)
+    for _ in range(3):
+        found = []
+        for call, place in ((function, "cpu"), (jitted, PLACE)):
+            x = wf.tensor([0.1, 0.2, 0.3], device=place, requires_grad=True)
+            call(x).sum().backward()
+            assert x.grad.device == place
+            found.append(x.grad.numpy())
+        np.testing.assert_allclose(*found, rtol=1e-5)

@@ -62,7 +62,7 @@ class CallGradient(NamedTuple):
 
 def call_gradient(recorder: Recorder, outputs: Sequence[Value]) -> CallGradient:
     """Extend a recording by the gradients of results of its function."""
-    seeds = [recorder.parameter(value.type, "seed") for value in outputs]
+    seeds = [recorder.parameter(y.type, "seed", y.node.device) for y in outputs]
     recorder.seeds.update(seeds)
     leaves = [leaf for leaf in recorder.leaf_tensors() if not isinstance(leaf, Symbol)]
     symbols = [make_symbol(recorder.graph, value) for value in outputs]

@@ -14,13 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from ..capture import jit
 from ..core.device import CPU
+from ..core.device_array import has_own_memory
 from ..core.dtype import Array
 from ..core.op import F, random
 from ..core.placing import place
 from ..core.tensor import Tensor, constant, wrap
 from .agenda import Ints
 from .blocks import Blocks
+from .cell_work import CellWork
+from .clusters import ClusterWork
 from .kernels import run_batch
 from .places import brought_to, moves
 from .schedule import PlacedBatch
@@ -103,8 +107,9 @@ class PlacedBlocks(Blocks):
         ]
         if batch.splits is not None:
             operands[-1] = _more_splits(batch.splits, width, rows)
-        given = brought_to(operands, self.table.places[signature.outs[0]])
-        results = run_batch(signature, given, width)
+        where = self.table.places[signature.outs[0]]
+        given = brought_to(operands, where)
+        results = _runner(signature, width, own_memory=has_own_memory(where))(*given)
         for kind, block in zip(signature.outs, results, strict=True):
             self._append(kind, block, batch.size)
 
@@ -168,7 +173,9 @@ class PlacedBlocks(Blocks):
 
     def _zeros(self, kind: int, rows: int) -> Tensor:
         shape, dtype = self.table.types[kind]
-        return place(wrap(np.zeros((rows, *shape), dtype)), self.table.places[kind])
+        zero = place(wrap(np.zeros((), dtype)), self.table.places[kind])
+        zeros: Tensor = F.broadcast_to(zero, (rows, *shape))
+        return zeros
 
     def apart(self, kind: int, rows: Ints) -> list[Tensor]:
         """Return values of a type, each as a tensor of its own: by one kernel, whichever it is."""
@@ -190,6 +197,23 @@ class PlacedBlocks(Blocks):
         sizes = np.diff([*starts, self._ends[kind]]).tolist()
         parts = [self.read_block(kind, i)[:size] for i, size in enumerate(sizes)]
         return np.concatenate(parts)
+
+
+def _runner(
+    signature: BatchSignature, width: int, *, own_memory: bool
+) -> Callable[..., tuple[Any, ...]]:
+    """Return what runs a batch of so many members: a cell or a cluster as one program."""
+
+    def run(*operands: Any) -> tuple[Any, ...]:
+        return run_batch(signature, operands, width)
+
+    if not own_memory or not isinstance(signature.work, (CellWork, ClusterWork)):
+        return run
+    programs = signature.kernel = signature.kernel or {}
+    if width not in programs:
+        programs[width] = jit(run)
+    found: Callable[..., tuple[Any, ...]] = programs[width]
+    return found
 
 
 def _more_splits(splits: Tensor, members: int, rows: int) -> Tensor:

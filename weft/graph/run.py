@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.anomaly import detecting_anomaly, has_nan, searching
 from ..core.cached_property import cached_property
+from ..core.device import CPU
 from ..core.device_array import to_host
 from ..core.dim import Dim, SizeVar, evaluate
 from ..core.dispatch import ERRORS, canonical, explain
@@ -99,9 +100,12 @@ class Program:
     def device(self) -> str:
         """Return the name of the device that it runs on; SEVERAL if it is to run on several.
 
-        Nodes that were placed nowhere, on the CPU that is, go where others are.
+        Nodes that were placed nowhere, on the CPU that is, go where others are, or where feeds are
+        if none is anywhere: a program that returns its feeds has no nodes.
         """
-        found = devices_of(self.order, self.resolved)
+        anywhere = any(node.device != CPU or node.pinned for node in self.order)
+        nodes = self.order if anywhere else [value.node for value in self.feeds]
+        found = devices_of(nodes, self.resolved)
         return found[0] if len(found) == 1 else SEVERAL
 
     # -- laying out --------------------------------------------------------------------------------
