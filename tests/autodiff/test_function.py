@@ -427,3 +427,26 @@ def test_custom_vjp_mistakes_are_explained():
     k.defvjp(lambda x: (x, None), lambda _, g: (g,))
     with pytest.raises(ArgumentError, match="keyword-only"):
         k(leaf(1.0), scale=2.0)
+
+
+def test_saved_tensors_are_where_they_were():
+    """On a device that works in the memory of the host, of which the values do not tell."""
+
+    class Power(wf.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * x
+            ctx.save_for_backward(x, y, None)
+            return y * x
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y, none = ctx.saved_tensors
+            assert none is None
+            assert g.device == x.device == y.device == "reference"
+            return (2 * x * x + y) * g
+
+    x = wf.tensor([1.0, 2.0], device="reference", requires_grad=True)
+    Power.apply(x).sum().backward()
+    assert x.grad.device == "reference"
+    assert x.grad.tolist() == [3.0, 12.0]

@@ -14,7 +14,7 @@ from typing import Any
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, GradientError
 from ..core.modes import is_grad_enabled, no_grad
-from ..core.tensor import Tensor, wrap, wrap_with_node
+from ..core.tensor import Tensor, marked, wrap, wrap_with_node
 
 Link = tuple[str, int]  # ("input", 0), ("output", 1) or ("value", 0): where a saved tensor stood
 
@@ -23,6 +23,7 @@ class Context:
     """What forward leaves for backward: saved tensors, and any attribute the user sets."""
 
     _saved: tuple[tuple[Any, Link], ...] = ()
+    _marks: tuple[Any, ...] = ()  # where the saved tensors are, if their values do not tell
     _pending: tuple[Tensor | None, ...] = ()
     _unmarked: tuple[int, ...] = ()
     _places: _Places | None = None
@@ -44,7 +45,8 @@ class Context:
         """Return the saved tensors, linked to the graph so that they can be differentiated."""
         if self._places is None or self._pending:  # in a graph, symbols are kept as they are
             return self._pending
-        return tuple(self._places.link(value, link) for value, link in self._saved)
+        found = [self._places.link(value, link) for value, link in self._saved]
+        return tuple(map(marked, found, self._marks))
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
         """Declare outputs that carry no gradient although they are floating-point."""
@@ -60,6 +62,7 @@ class Context:
             (None if t is None else keep(t), places.get(id(t), ("value", i)))
             for i, t in enumerate(self._pending)
         )
+        self._marks = tuple(getattr(t, "_mark", None) for t in self._pending)
         self._pending = ()
 
 
