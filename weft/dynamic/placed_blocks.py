@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff.function import Function
 from ..capture import jit
 from ..core.device import CPU
 from ..core.device_array import has_own_memory
@@ -39,6 +40,26 @@ def power_above(size: int) -> int:
     return 1 << (size - 1).bit_length()
 
 
+class PutRows(Function):
+    """Put rows into an arena where nothing was.
+
+    So gradients of all that is there stay as they are, and the rest goes to nobody: the derivative
+    of writing over something would make a copy of the arena with zeros in it each time.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, arena: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+        """Return the arena with rows at these places."""
+        ctx.places = places
+        put: Tensor = F.index_copy(arena, 0, places, rows)
+        return put
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+        """Return the gradients of both."""
+        return g, F.take(g, ctx.places, axis=0), None
+
+
 class Arena:
     """Blocks of one type as one tensor.
 
@@ -59,16 +80,18 @@ class Arena:
     def make_room(self, rows: int, zeros: Callable[[int], Tensor]) -> None:
         """Have room for so many more rows."""
         room = before = self.rows.shape[0]
+        if self.end + rows < before:
+            return
+        self.end = before  # behind what was too much
         while self.end + rows >= room:
             room *= GROWTH
-        if room > before:
-            self.rows = F.concat([self.rows, zeros(room - before)], 0)
+        self.rows = F.concat([self.rows, zeros(room - before)], 0)
 
     def put(self, number: int, block: Tensor, size: int) -> None:
         """Put a block in, of which so many rows count."""
         places = np.full(block.shape[0], self.rows.shape[0] - 1)
         places[:size] = np.arange(self.end, self.end + size)
-        self.rows = F.index_copy(self.rows, 0, constant(places), block)
+        self.rows = PutRows.apply(self.rows, block, constant(places))
         self.begins[number] = self.end
         self.end += size
 
