@@ -8,7 +8,7 @@ import pytest
 import weft as wf
 from tests.dynamic.models import MODELS
 from tests.dynamic.test_models import CASES, assert_equal, results_and_gradients
-from tests.dynamic.test_training import TreeModel
+from tests.dynamic.test_training import TreeModel, with_targets
 from tests.dynamic.trees import random_trees
 from tests.opaque import opaque  # noqa: F401  (a fixture)
 from tests.programs.per_example import PerExample, examples
@@ -330,14 +330,8 @@ def test_a_trainer_and_fit_train_there():
         wf.train.Trainer(updater, stop=(3, "epoch"), out=None, device=where).run()
 
     def by_fit(model, trees, where):
-        pairs = [(tree, float(i % 2)) for i, tree in enumerate(trees)]
-        loader = wf.data.DataLoader(
-            pairs,
-            batch_size=8,
-            collate_fn=lambda ps: (([t for t, _ in ps],), wf.tensor([y for _, y in ps])),
-        )
         model.compile(optimizer="adam", loss="mse")
-        model.fit(loader, epochs=2, verbose=0, device=where)
+        model.fit(with_targets(trees), epochs=2, verbose=0, device=where)
 
     for train in (by_trainer, by_fit):
         found = []

@@ -37,14 +37,17 @@ def test_an_updater_takes_batches_of_trees():
     assert model.run.plan().stats()["planned"] == 8  # of epochs before
 
 
-def test_fit_takes_a_dataset_of_trees():
-    model, trees = TreeModel(), random_trees(16, 2, 6)
-    pairs = [(tree, float(i % 2)) for i, tree in enumerate(trees)]
-    loader = wf.data.DataLoader(
-        pairs,
+def with_targets(trees):
+    """Return a loader of batches of trees with a number for each."""
+    return wf.data.DataLoader(
+        [(tree, float(i % 2)) for i, tree in enumerate(trees)],
         batch_size=8,
         collate_fn=lambda ps: (([t for t, _ in ps],), wf.tensor([y for _, y in ps])),
     )
+
+
+def test_fit_takes_a_dataset_of_trees():
+    model, loader = TreeModel(), with_targets(random_trees(16, 2, 6))
     model.compile(optimizer="adam", loss="mse")
     history = model.fit(loader, epochs=3, verbose=0).history
     assert history["loss"][-1] < history["loss"][0]
