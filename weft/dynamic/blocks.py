@@ -1,19 +1,19 @@
 """The values of a run as tensors: one block for each result of each batch.
 
 It runs on whatever tensors there are, by whatever interpreter is current: dual numbers, batches of
-an outer vmap, tensors of other devices. Arrays on the CPU have a faster way (arenas.py).
+an outer vmap. Arrays on the CPU have a faster way (arenas.py), values of devices one of their own
+(placed_blocks.py).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..core.device import CPU
 from ..core.dtype import Array
 from ..core.op import F
 from ..core.placing import place
@@ -25,41 +25,20 @@ from .records import NUMBERS, stacked
 from .schedule import PlacedBatch
 from .signatures import BatchSignature, SignatureTable
 
-if TYPE_CHECKING:
-    from .arenas import Arenas
-
 
 class Blocks:
-    """Values by type and row.
-
-    arrays   all values of a type, read at once
-    """
+    """Values by type and row."""
 
     def __init__(self, table: SignatureTable) -> None:
         self.table = table
         self._blocks: dict[int, list[Any]] = {}
         self._starts: dict[int, list[int]] = {}
         self._ends: dict[int, int] = {}
-        self._read: dict[tuple[int, int], Array] = {}  # blocks that somebody has read
-        self.arrays: Mapping[int, Array] = ReadValues(self)
         self.in_place = self.gathered = 0
-
-    @classmethod
-    def instead_of(cls, arenas: Arenas) -> Blocks:
-        """Return what goes on in the place of arenas, with the values that are in them."""
-        made = cls(arenas.table)
-        made.in_place, made.gathered = arenas.in_place, arenas.gathered
-        for kind, values in arenas.finished().items():
-            made.add(kind, values)
-        return made
 
     def size(self, kind: int) -> int:
         """Return how many values of a type there are."""
         return self._ends.get(kind, 0)
-
-    def kinds(self) -> Iterator[int]:
-        """Yield the types of which there are values."""
-        return iter(self._blocks)
 
     def prepare(self, counts: dict[int, int]) -> None:
         """Do nothing: blocks come as they are."""
@@ -130,25 +109,8 @@ class Blocks:
         return list(self.take(kind, rows).unbind())
 
     def read(self, kind: int, row: int) -> Array:
-        """Return the value in a row: of what is on a device, its whole block is copied once."""
-        found: Array
-        if self.table.places[kind] == CPU:
-            found = self.row(kind, row)._read()
-        else:
-            block, offset = self._find(kind, row)
-            found = self.read_block(kind, block)[offset]
-        return found
-
-    def read_block(self, kind: int, block: int) -> Array:
-        """Return the values of a block, which is read once."""
-        if (kind, block) not in self._read:
-            self._read[kind, block] = self._blocks[kind][block]._read()
-        return self._read[kind, block]
-
-    def host_array(self, kind: int) -> Array:
-        """Return all values of a type, read by the host."""
-        found: Array = self.whole(kind)._read()
-        return found
+        """Return the value in a row."""
+        return self.row(kind, row)._read()
 
     def whole(self, kind: int) -> Any:
         """Return all values of a type."""
@@ -165,26 +127,6 @@ class Blocks:
         starts = self._starts[kind]
         block = bisect_right(starts, row) - 1
         return block, row - starts[block]
-
-
-class ReadValues(Mapping[int, Array]):
-    """The arrays of a store by type, copied to the host when they are asked for."""
-
-    def __init__(self, blocks: Blocks) -> None:
-        self._blocks = blocks
-        self._known: dict[int, Array] = {}
-
-    def __getitem__(self, kind: int) -> Array:
-        known = self._known.get(kind)
-        if known is None or len(known) < self._blocks.size(kind):
-            known = self._known[kind] = self._blocks.host_array(kind)
-        return known
-
-    def __iter__(self) -> Iterator[int]:
-        return self._blocks.kinds()
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def _is_tensor(x: Any) -> bool:

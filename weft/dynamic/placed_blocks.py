@@ -8,9 +8,9 @@ blocks are put there when somebody gathers from them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,13 +29,16 @@ from .clusters import ClusterWork
 from .kernels import run_batch
 from .places import brought_to, moves
 from .schedule import PlacedBatch
-from .signatures import BatchSignature, SignatureTable
+from .signatures import BatchSignature
+
+if TYPE_CHECKING:
+    from .arenas import Arenas
 
 LEAST_ROOM = 256  # rows of an arena
 GROWTH = 4  # times the rows of before, where they are too few
 
 
-def power_above(size: int) -> int:
+def next_power_of_two(size: int) -> int:
     """Return the smallest power of two that is no less."""
     return 1 << (size - 1).bit_length()
 
@@ -97,11 +100,20 @@ class Arena:
 
 
 class PlacedBlocks(Blocks):
-    """Values by type and row, some of them on devices."""
+    """Values by type and row, some of them on devices.
 
-    def __init__(self, table: SignatureTable) -> None:
-        super().__init__(table)
+    arrays   all values of a type, as the host reads them
+    """
+
+    def __init__(self, before: Arenas) -> None:
+        """Go on in the place of arenas, with the values that are in them."""
+        super().__init__(before.table)
+        self.in_place, self.gathered = before.in_place, before.gathered
+        self.arrays: Mapping[int, Array] = ReadValues(self)
         self._arenas: dict[int, Arena] = {}
+        self._read: dict[tuple[int, int], Array] = {}  # blocks that somebody has read
+        for kind, values in before.finished().items():
+            self.add(kind, values)
 
     def add(self, kind: int, payload: Any) -> None:
         """Append what examples brought, or a block of values."""
@@ -109,7 +121,7 @@ class PlacedBlocks(Blocks):
             super().add(kind, payload)
             return
         size, last = sum([len(x) if x.__class__ is np.ndarray else 1 for x in payload]), payload[-1]
-        room = power_above(size) - size
+        room = next_power_of_two(size) - size
         filling = [last[-1:].repeat(room, 0)] if last.__class__ is np.ndarray else [last] * room
         self._append(kind, self._brought(kind, [*payload, *filling]), size)
 
@@ -122,8 +134,11 @@ class PlacedBlocks(Blocks):
             super().run(batch, shared)
             return
         # With members of any number of operands, those that fill the batch up take what is left.
-        width = power_above(batch.size + signature.ragged)
-        places, rows = batch.operands(), power_above(batch.rows) if signature.ragged else width
+        width = next_power_of_two(batch.size + signature.ragged)
+        places, rows = (
+            batch.operands(),
+            next_power_of_two(batch.rows) if signature.ragged else width,
+        )
         operands = [
             self._filled(spec, next(places), rows) if spec.__class__ is int else held
             for spec, held in zip(signature.specs, shared, strict=True)
@@ -214,12 +229,47 @@ class PlacedBlocks(Blocks):
         found: Tensor = F.take(self._blocks[kind][block], constant(np.array(offset)), axis=0)
         return found
 
-    def host_array(self, kind: int) -> Array:
-        """Return all values of a type, read by the host."""
-        starts = self._starts[kind]
-        sizes = np.diff([*starts, self._ends[kind]]).tolist()
-        parts = [self.read_block(kind, i)[:size] for i, size in enumerate(sizes)]
-        return np.concatenate(parts)
+    # -- read by the host --------------------------------------------------------------------------
+
+    def kinds(self) -> Iterator[int]:
+        """Yield the types of which there are values."""
+        return iter(self._blocks)
+
+    def read(self, kind: int, row: int) -> Array:
+        """Return the value in a row, of whose whole block the host makes one copy."""
+        block, offset = self._find(kind, row)
+        found: Array = self._read_block(kind, block)[offset]
+        return found
+
+    def all_read(self, kind: int) -> Array:
+        """Return all values of a type."""
+        sizes = np.diff([*self._starts[kind], self._ends[kind]]).tolist()
+        return np.concatenate([self._read_block(kind, i)[:n] for i, n in enumerate(sizes)])
+
+    def _read_block(self, kind: int, block: int) -> Array:
+        if (kind, block) not in self._read:
+            self._read[kind, block] = self._blocks[kind][block]._read()
+        return self._read[kind, block]
+
+
+class ReadValues(Mapping[int, Array]):
+    """The arrays of a store by type, copied to the host when they are asked for."""
+
+    def __init__(self, blocks: PlacedBlocks) -> None:
+        self._blocks = blocks
+        self._known: dict[int, Array] = {}
+
+    def __getitem__(self, kind: int) -> Array:
+        known = self._known.get(kind)
+        if known is None or len(known) < self._blocks.size(kind):
+            known = self._known[kind] = self._blocks.all_read(kind)
+        return known
+
+    def __iter__(self) -> Iterator[int]:
+        return self._blocks.kinds()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _runner(

@@ -177,7 +177,7 @@ class PutOffRun:
     def _store_for(self, kinds: Iterable[int]) -> Any:
         """Return what holds the values: tensors, once some of them are on a device."""
         if self.store.__class__ is Arenas and self.table.any_elsewhere(kinds):
-            self.store = PlacedBlocks.instead_of(self.store)
+            self.store = PlacedBlocks(self.store)
         return self.store
 
     def _shared_operands(self, signature: BatchSignature) -> list[Any]:
